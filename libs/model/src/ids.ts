@@ -1,0 +1,27 @@
+import { v7, validate } from 'uuid';
+
+/** A new id: UUIDv7, so that ids sort by the time they were made. Within one process each is greater than the last. */
+export function newId(): string {
+	return v7();
+}
+
+/** Whether a text is a UUID of any version. */
+export function isUuid(text: string): boolean {
+	return validate(text);
+}
+
+/** The smallest UUIDv7 of a moment: `id >= idAt(t)` means "made at t or later". */
+export function idAt(time: Date): string {
+	const hex = Math.max(0, time.getTime()).toString(16).padStart(12, '0');
+	return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7000-8000-000000000000`;
+}
+
+/** `bytes` random bytes from the platform's secure source. */
+export function randomBytes(bytes: number): Uint8Array {
+	return globalThis.crypto.getRandomValues(new Uint8Array(bytes));
+}
+
+/** A random number in [0, 1), for jitter. */
+export function random(): number {
+	return Math.random();
+}

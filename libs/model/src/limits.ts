@@ -1,0 +1,23 @@
+/** Limits of a submission (design §5). Characters are UTF-16 code units, bytes are decoded bytes. */
+export const LIMITS = {
+	type: 100,
+	address: 320,
+	displayName: 320,
+	to: 100,
+	cc: 100,
+	bcc: 100,
+	subject: 500,
+	dedupeKey: 100,
+	bodyCharacters: 1_048_576,
+	attachments: 20,
+	attachmentBytes: 25_000_000,
+	fileName: 255,
+	requestBytes: 40_000_000,
+	batchItems: 500,
+	metadataKeys: 16,
+	metadataKey: 64,
+	metadataValue: 256,
+	headers: 50,
+	headerValue: 998,
+	idempotencyKey: 255,
+} as const;

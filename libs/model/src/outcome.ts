@@ -1,0 +1,34 @@
+/** Why a provider's answer was not a yes (design §7). */
+export const CATEGORIES = ['TRANSIENT', 'QUOTA', 'UNKNOWN', 'PERMANENT', 'INVALID_INPUT', 'AUTH', 'CONFIG'] as const;
+export type Category = (typeof CATEGORIES)[number];
+
+/** How far the conversation with the provider had come when it ended. SMTP stages (RFC 5321) and what lies before them. */
+export const STAGES = ['CONFIG', 'CONN', 'TLS', 'EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA', 'DOT'] as const;
+export type Stage = (typeof STAGES)[number];
+
+/** A provider's no, as a person will read it. `text` is the provider's own, cleaned of control characters, at most 1,000 characters. */
+export type Refusal = {
+	readonly category: Category;
+	readonly stage: Stage;
+	/** Basic reply code, such as `550`; null when the provider said nothing. */
+	readonly code: string | null;
+	/** Enhanced status code (RFC 3463), such as `5.1.1`; null when there was none. */
+	readonly enhancedCode: string | null;
+	readonly text: string;
+};
+
+/** What became of one recipient in one attempt. */
+export type RecipientOutcome =
+	| { readonly n: number; readonly kind: 'accepted'; readonly code: string | null; readonly enhancedCode: string | null; readonly text: string }
+	| ({ readonly n: number; readonly kind: 'refused' } & Refusal);
+
+/**
+ * What a provider answered to one attempt. Providers return it; they never throw for a "no".
+ * - `answered`: one outcome for each recipient that was addressed
+ * - `ambiguous`: everything was handed over and no clear answer came; nobody knows whether it was accepted
+ * - `withheld`: the hand-over mark was lost, so nothing was sent and somebody else owns the record now
+ */
+export type Outcome =
+	| { readonly kind: 'answered'; readonly recipients: readonly RecipientOutcome[]; readonly providerMessageId: string | null }
+	| ({ readonly kind: 'ambiguous' } & Refusal)
+	| { readonly kind: 'withheld' };

@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { runChecks } from './check.js';
+
+// `npm test`: every check and every test; `npm test -- PATTERN…`: only the tests in files whose path matches.
+// The last line of standard output is the count; the exit code is 1 when anything failed.
+
+type Count = { passed: number; failed: number };
+
+async function runTests(patterns: readonly string[]): Promise<Count> {
+	const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
+	const reporters = ['--reporters=default', '--reporters=<rootDir>/test/harness/count-reporter.mjs'];
+	const child = spawn(process.execPath, [...jest, ...patterns, ...reporters], {
+		cwd: join(import.meta.dirname, '..'),
+		// The channel brings the count; and it tells Jest when this process is gone, so that it ends as well.
+		stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+	});
+	for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => child.kill(signal));
+	let count: Count = { passed: 0, failed: 0 };
+	child.on('message', (message: Count) => {
+		count = message;
+	});
+	const code = await new Promise<number>((resolve) => child.once('close', (status) => resolve(status ?? 1)));
+	// Jest can also fail as a whole: nothing matched, or its set-up broke.
+	return code !== 0 && count.failed === 0 ? { ...count, failed: 1 } : count;
+}
+
+const patterns = process.argv.slice(2);
+const checks = await runChecks(patterns.length > 0 ? ['generate'] : undefined);
+const tests = await runTests(patterns);
+const failed = checks.failed.length + tests.failed;
+// The reasons stand far above by now.
+if (checks.failed.length > 0) process.stdout.write(`failed checks: ${checks.failed.join(', ')}\n`);
+process.stdout.write(`${checks.passed + tests.passed} passed, ${failed} failed\n`);
+process.exitCode = failed > 0 ? 1 : 0;
