@@ -1,0 +1,58 @@
+import { PrismaPg } from '@prisma/adapter-pg';
+import pg from 'pg';
+import { PrismaClient } from './generated/client.js';
+
+/** A way to run statements: the pool, or one client inside a transaction. */
+export type Queryable = Pick<pg.Pool, 'query'>;
+
+/** The database as the services see it: raw SQL through `pool`, reads and configs through `prisma`, both over the same connections. */
+export type Db = {
+	readonly pool: pg.Pool;
+	readonly prisma: PrismaClient;
+	/** Resolves when a trivial statement is answered within two seconds, else rejects. */
+	ping(): Promise<void>;
+	/** Connections by what they are doing now. */
+	connections(): { idle: number; busy: number; waiting: number };
+	close(): Promise<void>;
+};
+
+/** What `openDb` needs. */
+export type DbOptions = {
+	readonly url: string;
+	/** Connections at most; default 10. */
+	readonly connections?: number;
+	/** Shown in pg_stat_activity. */
+	readonly name: string;
+	/** Told when an idle connection is lost; the pool opens another by itself. */
+	readonly onLost?: (error: Error) => void;
+};
+
+/** Opens a pool. Connects lazily, so it never fails by itself. */
+export function openDb(options: DbOptions): Db {
+	const pool = new pg.Pool({
+		connectionString: options.url,
+		max: options.connections ?? 10,
+		application_name: `tidings-${options.name}`,
+		connectionTimeoutMillis: 5_000,
+		idleTimeoutMillis: 30_000,
+		// A statement that takes longer is broken; it must not hold a connection for ever.
+		statement_timeout: 30_000,
+		idle_in_transaction_session_timeout: 30_000,
+		keepAlive: true,
+	});
+	// Without a listener one terminated idle client ends the process.
+	pool.on('error', (error) => options.onLost?.(error));
+	const prisma = new PrismaClient({ adapter: new PrismaPg(pool) });
+	return {
+		pool,
+		prisma,
+		ping: async () => {
+			await pool.query({ text: 'select 1', query_timeout: 2_000 } as pg.QueryConfig);
+		},
+		connections: () => ({ idle: pool.idleCount, busy: pool.totalCount - pool.idleCount, waiting: pool.waitingCount }),
+		close: async () => {
+			await prisma.$disconnect();
+			await pool.end();
+		},
+	};
+}

@@ -1,0 +1,32 @@
+import type { Queryable } from '../client.js';
+import { moveRecords } from '../transition.js';
+
+const MOVE = moveRecords('expire', { row: 's', to: 'EXPIRED' });
+
+/**
+ * Ends open records that came too late, at most `limit` at a time, with their outbox entries; by the default age each leaves a dead letter. Crosses tenants by nature: time does.
+ * Walks the partial index on `not_after`. Needed beside the claim because a record behind a closed gate is never claimed. Returns how many ended.
+ */
+export async function expireRecords(pool: Queryable, limit: number): Promise<number> {
+	const { rows } = await pool.query<{ n: number }>({
+		name: 'expire-records',
+		text: `
+			with late as materialized (
+				select id from send_state where status in ('PENDING', 'RETRY') and not_after <= now() order by not_after limit $1 for update skip locked
+			),
+			expired as (
+				update send_state s set ${MOVE.set}, reason = 'too late' where s.id = any(array(select id from late)) and ${MOVE.guard}
+				returning s.id, s.tenant_id, s.last_category
+			),
+			entry as (delete from outbox_entry where id = any(array(select id from expired))),
+			letter as (
+				insert into dead_letter_message (id, tenant_id, source, record_id, channel, type, category, error)
+				select uuid_v7(), e.tenant_id, 'EXPIRED', e.id, r.channel, r.type, e.last_category, 'not sent within its default age'
+				from expired e join send_record r using (id) where r.valid_until is null
+				on conflict do nothing
+			)
+			select count(*)::int as n from expired`,
+		values: [limit],
+	});
+	return rows[0]?.n ?? 0;
+}

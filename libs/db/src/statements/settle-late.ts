@@ -1,0 +1,58 @@
+import type { Queryable } from '../client.js';
+import type { Settled, Settlement } from '../settling.js';
+import { moveLetters, moveRecords } from '../transition.js';
+import { settlementColumns } from './settle-records.js';
+
+const MOVE = moveRecords('settle-late', { row: 's', to: 'SENT' });
+const LETTER = moveLetters('resolve', { row: 'l', to: 'RESOLVED' });
+
+const TEXT = `
+	with i as materialized (
+		select * from unnest(
+			$1::uuid[], $2::uuid[], $3::uuid[], $4::int[], $5::int[], $6::text[], $7::float8[], $8::boolean[], $9::boolean[], $10::boolean[],
+			$11::text[], $12::text[], $13::timestamptz[], $14::timestamptz[], $15::text[], $16::boolean[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[]
+		) as i (
+			id, tenant_id, config_id, attempt_no, version, target, delay, burns, waits, partial,
+			provider, worker, published_at, started_at, outcome, ambiguous, category, stage, code, enhanced_code, answer, provider_message_id
+		)
+	),
+	newest as materialized (
+		select i.*, s.status as status from i join send_state s on s.id = i.id and s.tenant_id = i.tenant_id
+		where s.attempt_no = i.attempt_no and ${MOVE.guard}
+		order by s.id for update of s
+	),
+	accepted as (
+		update send_recipient q set outcome = 'ACCEPTED', category = null, stage = j.stage, code = j.code, enhanced_code = j.enhanced_code, answer = j.answer
+		from unnest($23::uuid[], $24::int[], $25::text[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[])
+			as j (id, n, outcome, category, stage, code, enhanced_code, answer)
+		where q.id = j.id and q.n = j.n and q.id = any(array(select id from newest)) and j.outcome = 'ACCEPTED'
+	),
+	settled as (
+		update send_state s set ${MOVE.set}, partial = n.partial, last_category = null, reason = null
+		from newest n where s.id = n.id and s.id = any(array(select id from newest)) and n.target = 'SENT' and ${MOVE.guard}
+		returning s.id, s.status
+	),
+	entry as (delete from outbox_entry where id = any(array(select id from settled))),
+	letter as (
+		update dead_letter_message l set ${LETTER.set}, resolution = 'delivered', actor = 'late success'
+		where l.record_id = any(array(select id from settled)) and ${LETTER.guard}
+	),
+	attempt as (
+		insert into delivery_attempt (id, attempt_no, tenant_id, config_id, provider, worker, published_at, started_at, outcome, ambiguous, category, stage, code, enhanced_code, answer, provider_message_id)
+		select i.id, i.attempt_no, i.tenant_id, i.config_id, i.provider, i.worker, i.published_at, i.started_at, i.outcome, i.ambiguous, i.category, i.stage, i.code, i.enhanced_code, i.answer, i.provider_message_id
+		from i join send_state s on s.id = i.id and s.tenant_id = i.tenant_id
+		on conflict (id, attempt_no, try_no) do update set
+			published_at = excluded.published_at, finished_at = now(), outcome = excluded.outcome, ambiguous = delivery_attempt.ambiguous or excluded.ambiguous,
+			category = excluded.category, stage = excluded.stage, code = excluded.code, enhanced_code = excluded.enhanced_code, answer = excluded.answer,
+			provider_message_id = excluded.provider_message_id
+	)
+	select s.id, s.status, null::timestamptz as due_at, r.flow_id from settled s join send_record r using (id)`;
+
+/**
+ * What a worker writes whose lease was swept (design §4, late success). While its attempt is the newest, an acceptance counts: RETRY|HELD → SENT, its outbox entry goes,
+ * its letter is resolved; recipients that were accepted are never addressed again. In every other case only the attempt row says what happened; it stays ambiguous once it was.
+ */
+export async function settleLate(pool: Queryable, settlements: readonly Settlement[]): Promise<Settled[]> {
+	const { rows } = await pool.query<{ id: string; status: string; flow_id: string }>({ name: 'settle-late', text: TEXT, values: settlementColumns(settlements) });
+	return rows.map((row) => ({ id: row.id, status: row.status, dueAt: null, flowId: row.flow_id }));
+}
