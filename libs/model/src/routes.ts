@@ -21,3 +21,9 @@ export function routeOf(channel: Channel): Route {
 export function topicOf(route: string, lane: Lane): string {
 	return `${route}-${lane}`;
 }
+
+/** The topics of a route, one for each lane, each with the subscription of the service that does the work. */
+export function topicsOf(route: Route): { topic: string; subscription: string; lane: Lane }[] {
+	const subscription = ROUTES.find((row) => row.route === route)?.service ?? route;
+	return LANES.map((lane) => ({ topic: topicOf(route, lane), subscription, lane }));
+}

@@ -1,4 +1,4 @@
-import type { Channel } from '@tidings/model';
+import type { Channel, Lane } from '@tidings/model';
 import type { Mailbox } from '../accepting.js';
 import type { Queryable } from '../client.js';
 import { moveRecords, recordsAt } from '../transition.js';
@@ -20,7 +20,7 @@ export type ClaimedRecord = {
 	readonly claimedAt: Date;
 	readonly publishedAt: Date | null;
 	readonly type: string;
-	readonly lane: string;
+	readonly lane: Lane;
 	readonly configId: string;
 	readonly configVersion: number;
 	readonly createdAt: Date;
@@ -87,7 +87,7 @@ type Row = {
 	published_at: Date | null;
 	quota_waited: number | null;
 	type: string;
-	lane: string;
+	lane: Lane;
 	config_id: string;
 	config_version: number;
 	created_at: Date;

@@ -5,10 +5,10 @@ const MOVE = moveRecords('expire', { row: 's', to: 'EXPIRED' });
 
 /**
  * Ends open records that came too late, at most `limit` at a time, with their outbox entries; by the default age each leaves a dead letter. Crosses tenants by nature: time does.
- * Walks the partial index on `not_after`. Needed beside the claim because a record behind a closed gate is never claimed. Returns how many ended.
+ * Walks the partial index on `not_after`. Needed beside the claim because a record behind a closed gate is never claimed. Returns their ids.
  */
-export async function expireRecords(pool: Queryable, limit: number): Promise<number> {
-	const { rows } = await pool.query<{ n: number }>({
+export async function expireRecords(pool: Queryable, limit: number): Promise<string[]> {
+	const { rows } = await pool.query<{ id: string }>({
 		name: 'expire-records',
 		text: `
 			with late as materialized (
@@ -25,8 +25,8 @@ export async function expireRecords(pool: Queryable, limit: number): Promise<num
 				from expired e join send_record r using (id) where r.valid_until is null
 				on conflict do nothing
 			)
-			select count(*)::int as n from expired`,
+			select id from expired`,
 		values: [limit],
 	});
-	return rows[0]?.n ?? 0;
+	return rows.map((row) => row.id);
 }

@@ -1,6 +1,7 @@
-import type { Queryable } from '../client.js';
+import type pg from 'pg';
 import type { Settled, Settlement } from '../settling.js';
 import { moveLetters, moveRecords } from '../transition.js';
+import { inTransaction } from '../tx.js';
 import { settlementColumns } from './settle-records.js';
 
 const MOVE = moveRecords('settle-late', { row: 's', to: 'SENT' });
@@ -52,7 +53,15 @@ const TEXT = `
  * What a worker writes whose lease was swept (design §4, late success). While its attempt is the newest, an acceptance counts: RETRY|HELD → SENT, its outbox entry goes,
  * its letter is resolved; recipients that were accepted are never addressed again. In every other case only the attempt row says what happened; it stays ambiguous once it was.
  */
-export async function settleLate(pool: Queryable, settlements: readonly Settlement[]): Promise<Settled[]> {
-	const { rows } = await pool.query<{ id: string; status: string; flow_id: string }>({ name: 'settle-late', text: TEXT, values: settlementColumns(settlements) });
+export async function settleLate(pool: pg.Pool, settlements: readonly Settlement[]): Promise<Settled[]> {
+	const { rows } = await inTransaction(pool, async (client) => {
+		// A statement of its own, so that the next one's snapshot is younger than the locks: else it would not see the outbox entry of a release that it waited for.
+		await client.query({
+			name: 'lock-states',
+			text: 'select from send_state where id = any($1::uuid[]) and tenant_id = any($2::uuid[]) order by id for update',
+			values: [settlements.map((one) => one.id), settlements.map((one) => one.tenantId)],
+		});
+		return await client.query<{ id: string; status: string; flow_id: string }>({ name: 'settle-late', text: TEXT, values: settlementColumns(settlements) });
+	});
 	return rows.map((row) => ({ id: row.id, status: row.status, dueAt: null, flowId: row.flow_id }));
 }

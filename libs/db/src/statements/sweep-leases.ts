@@ -1,5 +1,5 @@
 import type { Queryable } from '../client.js';
-import { moveRecords } from '../transition.js';
+import { moveEntries, moveRecords } from '../transition.js';
 
 const MOVE = moveRecords('sweep', {
 	row: 's',
@@ -11,6 +11,12 @@ const MOVE = moveRecords('sweep', {
 			else 'RETRY' end`,
 	},
 });
+
+/**
+ * The claim has removed the entry, but for one case: a claim that waited for somebody's retry does not see the entry which that made, for its snapshot is older.
+ * So a leftover is made fresh for a record that is due again, and removed for one that is not.
+ */
+const FRESH = moveEntries('requeue', { row: 'e', to: 'NEW' });
 
 const TEXT = `
 	with stale as materialized (
@@ -34,10 +40,12 @@ const TEXT = `
 		on conflict do nothing
 	),
 	entry as (
-		insert into outbox_entry (id, tenant_id, route, lane, gate, flow_id, due_at, trace_id, traceparent)
+		insert into outbox_entry as e (id, tenant_id, route, lane, gate, flow_id, due_at, trace_id, traceparent)
 		select s.id, s.tenant_id, r.route, r.lane, r.config_id, r.flow_id, s.due_at, r.trace_id, r.traceparent
 		from swept s join send_record r using (id) where s.due_at is not null
+		on conflict (id) do update set ${FRESH.set}, due_at = excluded.due_at
 	),
+	stray as (delete from outbox_entry where id = any(array(select id from swept where due_at is null))),
 	letter as (
 		insert into dead_letter_message (id, tenant_id, source, record_id, channel, type, category, error)
 		select uuid_v7(), s.tenant_id, case s.status when 'HELD' then 'AMBIGUOUS' when 'EXPIRED' then 'EXPIRED' else 'SEND_EXHAUSTED' end,

@@ -1,0 +1,102 @@
+import { findConfigs } from '@tidings/db';
+import { createBatch } from './batch.js';
+import { claimWaiting } from './claim-waiting.js';
+import { type DeliveryContext, type DeliveryOptions, giveUp } from './context.js';
+import { createLines } from './lines.js';
+import type { DeliveryMessage } from './message.js';
+import { createPersist } from './persist.js';
+import { sendClaimed } from './send-claimed.js';
+import { type Ended, settleEnded } from './settle-ended.js';
+
+/** Delivers messages: claim → provider → settle → ack, in batches where the database is concerned (design §2). */
+export type Delivery = {
+	take(message: DeliveryMessage): void;
+	/** Claims nothing any more; what waits is let go un-acked. */
+	quiet(): void;
+	/** Resolves when every claimed record is settled. */
+	drained(): Promise<void>;
+};
+
+/** Rows of one statement at most. */
+const BATCH = 200;
+
+/** Makes a delivery for one channel. Messages wait in a line for each provider config; a slot is free again when the provider has answered, before the settlement. */
+export function createDelivery(options: DeliveryOptions): Delivery {
+	let quiet = false;
+	let claiming: Promise<void> | null = null;
+	const context: DeliveryContext = { ...options, persist: createPersist({ log: options.log, onAway: options.onAway, stopping: () => quiet }) };
+	const lines = createLines<DeliveryMessage>(options.slots);
+	const sending = new Set<Promise<void>>();
+	const arrivals = createBatch<DeliveryMessage>({ limit: BATCH, handle: (messages) => lineUp(messages) });
+	const settlements = createBatch<Ended>({ limit: BATCH, handle: (items) => settleEnded(context, items) });
+
+	const lineUp = async (messages: readonly DeliveryMessage[]): Promise<void> => {
+		try {
+			const configs = await context.persist(() => findConfigs(options.db.pool, messages));
+			for (const message of messages) {
+				const configId = configs.get(message.recordId);
+				if (configId === undefined) message.poison('there is no such record');
+				else if (!quiet) lines.add(configId, message);
+			}
+			pump();
+		} catch (error) {
+			giveUp(options, messages, error);
+		}
+	};
+	/** One claim at a time: what becomes free meanwhile makes the next one larger. */
+	const pump = (): void => {
+		if (quiet || claiming !== null || lines.waiting === 0) return;
+		const taken = lines.take(BATCH);
+		if (taken.length === 0) return;
+		claiming = claim(taken).finally(() => {
+			claiming = null;
+			pump();
+		});
+	};
+	const claim = async (taken: readonly { configId: string; message: DeliveryMessage }[]): Promise<void> => {
+		const claimed = await claimWaiting(
+			context,
+			taken.map((one) => one.message),
+		);
+		const mine = new Map(claimed.map((one) => [one.message, one]));
+		for (const { configId, message } of taken) {
+			const one = mine.get(message);
+			if (one === undefined) {
+				lines.release(configId);
+				continue;
+			}
+			const flight = sendClaimed(context, one).then((ended) => {
+				sending.delete(flight);
+				if (ended !== null) settlements.add(ended);
+				lines.release(configId);
+				pump();
+			});
+			sending.add(flight);
+		}
+	};
+
+	return {
+		take: (message) => arrivals.add(counted(options, message)),
+		quiet: () => {
+			quiet = true;
+			options.metrics.messagesInFlight.dec({ route: options.route }, lines.clear().length);
+		},
+		drained: async () => {
+			await arrivals.drained();
+			while (claiming !== null || sending.size > 0) await Promise.all([claiming, ...sending]);
+			await settlements.drained();
+		},
+	};
+}
+
+/** The message, counted as in flight until it is acknowledged, handed back or archived. */
+function counted({ metrics, route }: DeliveryOptions, message: DeliveryMessage): DeliveryMessage {
+	metrics.messagesInFlight.inc({ route });
+	const ending =
+		<Args extends unknown[]>(act: (...args: Args) => void) =>
+		(...args: Args): void => {
+			metrics.messagesInFlight.dec({ route });
+			act(...args);
+		};
+	return { ...message, ack: ending(message.ack), nack: ending(message.nack), poison: ending(message.poison) };
+}

@@ -1,0 +1,92 @@
+import type { AttemptRow, ClaimedRecord, RecipientRow, Settlement } from '@tidings/db';
+import { decide, isFinal, type Outcome, type RecipientOutcome, type RetryDecision, type RetryPolicy } from '@tidings/model';
+
+/** An outcome that asks for a settlement. */
+export type Settled = Exclude<Outcome, { kind: 'withheld' }>;
+
+/** What judging needs besides the record and the outcome. */
+export type Judging = { readonly policy: RetryPolicy; readonly provider: string; readonly worker: string; /** In [0, 1), for jitter. */ readonly random: number };
+
+/** Turns what a provider answered into what is written: the decision, the attempt row and the recipients (design §4, settle). */
+export function judge(record: ClaimedRecord, outcome: Settled, judging: Judging): Settlement {
+	const acceptedBefore = record.recipients.filter((one) => one.outcome === 'ACCEPTED').length;
+	const decision = decide(
+		{
+			outcome,
+			budgetUsed: record.budgetUsed,
+			budgetMax: record.budgetMax,
+			quotaWaitedSeconds: record.quotaWaitedSeconds,
+			acceptedBefore,
+			onAmbiguous: record.hold ? 'hold' : 'resend',
+		},
+		judging.policy,
+		judging.random,
+	);
+	const accepted = acceptedBefore + (outcome.kind === 'answered' ? outcome.recipients.filter((one) => one.kind === 'accepted').length : 0);
+	return {
+		id: record.id,
+		tenantId: record.tenantId,
+		configId: record.configId,
+		attemptNo: record.attemptNo,
+		version: record.version,
+		...destination(decision),
+		partial: accepted > 0 && accepted < record.recipients.length,
+		attempt: attemptRow(record, outcome, judging),
+		recipients: recipientRows(record, outcome),
+	};
+}
+
+function destination(decision: RetryDecision): Pick<Settlement, 'to' | 'delaySeconds' | 'burns' | 'waits'> {
+	switch (decision.kind) {
+		case 'sent':
+			return { to: 'SENT', delaySeconds: 0, burns: false, waits: false };
+		case 'retry':
+			return { to: 'RETRY', delaySeconds: decision.delaySeconds, burns: true, waits: false };
+		case 'wait':
+			return { to: 'RETRY', delaySeconds: decision.delaySeconds, burns: false, waits: true };
+		case 'fail':
+			return { to: 'FAILED', delaySeconds: 0, burns: true, waits: false };
+		case 'dead-letter':
+			return { to: 'DEAD_LETTER', delaySeconds: 0, burns: true, waits: false };
+		case 'hold':
+			return { to: 'HELD', delaySeconds: 0, burns: true, waits: false };
+	}
+}
+
+function attemptRow(record: ClaimedRecord, outcome: Settled, { provider, worker }: Judging): AttemptRow {
+	const common = { provider, worker, publishedAt: record.publishedAt, startedAt: record.claimedAt };
+	if (outcome.kind === 'ambiguous') {
+		const { category, stage, code, enhancedCode, text } = outcome;
+		return { ...common, outcome: 'AMBIGUOUS', ambiguous: true, category, stage, code, enhancedCode, text, providerMessageId: null };
+	}
+	const refusal = outcome.recipients.find(isRefused);
+	const answer = refusal ?? outcome.recipients[0];
+	const anyAccepted = outcome.recipients.some((one) => one.kind === 'accepted');
+	return {
+		...common,
+		outcome: refusal === undefined ? 'ACCEPTED' : anyAccepted ? 'PARTIAL' : 'REFUSED',
+		ambiguous: false,
+		category: refusal?.category ?? null,
+		stage: refusal?.stage ?? 'DOT',
+		code: answer?.code ?? null,
+		enhancedCode: answer?.enhancedCode ?? null,
+		text: answer?.text ?? null,
+		providerMessageId: outcome.providerMessageId,
+	};
+}
+
+function recipientRows(record: ClaimedRecord, outcome: Settled): RecipientRow[] {
+	if (outcome.kind === 'ambiguous') {
+		const { category, stage, code, enhancedCode, text } = outcome;
+		return record.recipients.filter((one) => one.outcome === 'OPEN').map(({ n }) => ({ n, outcome: 'OPEN', category, stage, code, enhancedCode, text }));
+	}
+	return outcome.recipients.map((one) => {
+		const { n, code, enhancedCode, text } = one;
+		if (one.kind === 'accepted') return { n, outcome: 'ACCEPTED', category: null, stage: 'DOT', code, enhancedCode, text };
+		return { n, outcome: isFinal(one.category) ? 'REFUSED' : 'OPEN', category: one.category, stage: one.stage, code, enhancedCode, text };
+	});
+}
+
+function isRefused(one: RecipientOutcome): one is Extract<RecipientOutcome, { kind: 'refused' }> {
+	return one.kind === 'refused';
+}

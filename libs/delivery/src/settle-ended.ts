@@ -1,0 +1,67 @@
+import { type ClaimedRecord, type Settled, type Settlement, settleLate, settleRecords, wakeFlows } from '@tidings/db';
+import { monotonic, now } from '@tidings/model';
+import { channelLabel } from '@tidings/telemetry';
+import { type DeliveryContext, giveUp } from './context.js';
+import type { DeliveryMessage } from './message.js';
+
+/** One attempt that ended, with all that is needed to write it down. `claimedAt` is of the monotonic clock. */
+export type Ended = { readonly record: ClaimedRecord; readonly message: DeliveryMessage; readonly settlement: Settlement; readonly claimedAt: number };
+
+/** Settles attempts together, and acknowledges their messages after the commit (law 4). */
+export async function settleEnded(context: DeliveryContext, items: readonly Ended[]): Promise<void> {
+	const { metrics, route } = context;
+	try {
+		await context.persist(() => settle(context, items));
+	} catch (error) {
+		giveUp(
+			context,
+			items.map((item) => item.message),
+			error,
+		);
+		return;
+	}
+	for (const { message, claimedAt } of items) {
+		metrics.messagesConsumedTotal.inc({ route, lane: message.lane, result: 'acked' });
+		metrics.processDurationSeconds.observe({ route }, (monotonic() - claimedAt) / 1000);
+		message.ack();
+	}
+}
+
+/** Those that lost their fence go by the late road. The publishers are told of retries after the commit. */
+async function settle(context: DeliveryContext, items: readonly Ended[]): Promise<void> {
+	const { db, metrics } = context;
+	const began = monotonic();
+	const settled = await settleRecords(
+		db.pool,
+		items.map((item) => item.settlement),
+	);
+	metrics.settleDurationSeconds.observe({ channel: channelLabel(context.provider.channel) }, (monotonic() - began) / 1000);
+	const won = new Map(settled.map((one) => [one.id, one]));
+	const lost = items.filter((item) => !won.has(item.record.id)).map((item) => item.settlement);
+	if (lost.length > 0) {
+		metrics.transitionsLostTotal.inc({ from: 'SENDING', by: 'worker' }, lost.length);
+		for (const one of await settleLate(db.pool, lost)) won.set(one.id, one);
+	}
+	const due = settled.filter((one) => one.dueAt !== null);
+	if (due.length > 0) await wakeFlows(db.pool, due);
+	for (const item of items) report(context, item, won.get(item.record.id));
+}
+
+function report({ provider, log, metrics }: DeliveryContext, { record, settlement }: Ended, settled: Settled | undefined): void {
+	const channel = channelLabel(provider.channel);
+	const { attempt } = settlement;
+	const status = settled?.status ?? 'lost';
+	const ambiguous = attempt.ambiguous ? 'true' : 'false';
+	metrics.attemptsTotal.inc({ channel, provider: provider.name, outcome: OUTCOME_LABELS[settlement.to], category: attempt.category ?? 'none', ambiguous });
+	if (status === 'SENT') metrics.acceptToSentSeconds.observe({ channel, lane: record.lane }, Math.max(0, (now().getTime() - record.createdAt.getTime()) / 1000));
+	const end = END_LABELS[status];
+	if (end !== undefined) metrics.attemptsPerRecord.observe({ channel, outcome: end }, record.attemptNo);
+	if (status === 'DEAD_LETTER' || status === 'HELD') metrics.deadLettersTotal.inc({ source: status === 'HELD' ? 'AMBIGUOUS' : 'SEND_EXHAUSTED', channel });
+	const { category, stage, code, enhancedCode } = attempt;
+	const answer = category === null ? {} : { category, stage, code, enhancedCode };
+	log.info({ recordId: record.id, tenantId: record.tenantId, traceId: record.traceId, attemptNo: record.attemptNo, status, outcome: attempt.outcome, ...answer }, 'attempt settled');
+}
+
+const END_LABELS: Readonly<Record<string, 'sent' | 'failed' | 'dead_letter' | 'expired'>> = { SENT: 'sent', FAILED: 'failed', DEAD_LETTER: 'dead_letter', EXPIRED: 'expired' };
+
+const OUTCOME_LABELS = { SENT: 'accepted', RETRY: 'retry', FAILED: 'failed', DEAD_LETTER: 'dead_letter', HELD: 'held' } as const satisfies Record<Settlement['to'], string>;

@@ -1,0 +1,36 @@
+import type { Db } from '@tidings/db';
+
+/** Opens a sealed field; throws `SecretUnreadable`-like errors whose message names the key id only. */
+export type OpenSecret = (sealed: string, field: { tenantId: string; table: string; column: string; rowId: string }) => string;
+
+/** A mail server as a transport needs it, with its secrets opened. */
+export type LoadedServer = {
+	readonly version: number;
+	readonly host: string;
+	readonly port: number;
+	readonly security: 'none' | 'starttls' | 'tls';
+	readonly auth: { readonly user: string; readonly password: string } | null;
+	readonly dkim: { readonly domain: string; readonly selector: string; readonly privateKey: string } | null;
+};
+
+const TABLE = 'mail_send_server_config';
+
+/**
+ * Loads a mail server by id, also one that was disabled since its records were accepted. It may be the platform's, so the look-up names no tenant:
+ * the record that asks for it was bound to it at acceptance.
+ */
+export async function loadServer(db: Db, openSecret: OpenSecret, id: string): Promise<LoadedServer> {
+	const row = await db.prisma.mailSendServerConfig.findUniqueOrThrow({ where: { id } });
+	const open = (sealed: string, column: string): string => openSecret(sealed, { tenantId: row.tenantId, table: TABLE, column, rowId: id });
+	return {
+		version: row.version,
+		host: row.host,
+		port: row.port,
+		security: row.security as LoadedServer['security'],
+		auth: row.username === null ? null : { user: row.username, password: row.passwordSealed === null ? '' : open(row.passwordSealed, 'password_sealed') },
+		dkim:
+			row.dkimDomain === null || row.dkimSelector === null || row.dkimKeySealed === null
+				? null
+				: { domain: row.dkimDomain, selector: row.dkimSelector, privateKey: open(row.dkimKeySealed, 'dkim_key_sealed') },
+	};
+}

@@ -1,0 +1,134 @@
+import { type ClaimedRecord, type Db, type LoadedAttachment, loadAttachments } from '@tidings/db';
+import type { Provider } from '@tidings/delivery';
+import { monotonic, type Outcome } from '@tidings/model';
+import type { Logger } from '@tidings/telemetry';
+import { type LoadedServer, loadServer, type OpenSecret } from './load-server.js';
+import { unfit } from './providers/smtp/compose.js';
+import type { HostAnswer } from './providers/smtp/dial.js';
+import type { SmtpMail } from './providers/smtp/mail.js';
+import { openTransport, type SmtpTransport } from './providers/smtp/transport.js';
+
+/** What the SMTP provider is made of. */
+export type SmtpProviderOptions = {
+	readonly db: Db;
+	readonly log: Logger;
+	readonly openSecret: OpenSecret;
+	readonly resolveHost: (host: string) => Promise<HostAnswer>;
+	/** Connections at most to one server by this process. */
+	readonly slots: number;
+	readonly deadlineSeconds: number;
+	readonly connectSeconds: number;
+	readonly readSeconds: number;
+};
+
+/** The SMTP provider, with a pool for each version of each mail server. */
+export type SmtpProvider = Provider & {
+	/** Closes pools that nothing was sent through for a while. */
+	closeIdle(): Promise<void>;
+	/** Waits for what is under way and closes every connection. */
+	close(): Promise<void>;
+};
+
+type Pool = { readonly version: number; readonly transport: SmtpTransport; usedAt: number };
+
+const IDLE_MS = 5 * 60_000;
+
+/**
+ * Sends mails through the servers that their records name. The claim says which version of its config a record is to be sent with:
+ * a version that is not known yet is loaded and gets a pool of its own, and the pool of the older one is closed once its mails are out.
+ */
+export function createSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
+	const pools = new Map<string, Promise<Pool>>();
+
+	const open = async (record: ClaimedRecord): Promise<Pool> => {
+		const server = await loadServer(options.db, options.openSecret, record.configId);
+		return { version: server.version, transport: transportOf(server, options), usedAt: monotonic() };
+	};
+	const poolFor = async (record: ClaimedRecord): Promise<Pool> => {
+		for (;;) {
+			const known = pools.get(record.configId);
+			if (known !== undefined) {
+				const pool = await known;
+				if (pool.version >= record.configVersion) return pool;
+				if (pools.get(record.configId) === known) {
+					pools.delete(record.configId);
+					void pool.transport.close();
+				}
+				continue;
+			}
+			const opening = open(record);
+			pools.set(record.configId, opening);
+			opening.catch(() => pools.delete(record.configId));
+		}
+	};
+
+	return {
+		channel: 'MAIL',
+		name: 'smtp',
+		send: async (record, handOver): Promise<Outcome> => {
+			let pool: Pool;
+			try {
+				pool = await poolFor(record);
+			} catch (error) {
+				if (!(error instanceof SecretUnreadable)) throw error;
+				return refuse(record, error.message);
+			}
+			pool.usedAt = monotonic();
+			const attachments = record.attachments === 0 ? [] : await loadAttachments(options.db.pool, [record]);
+			return await pool.transport.send(toMail(record, attachments), record.hold ? handOver : undefined);
+		},
+		closeIdle: async () => {
+			for (const [configId, opening] of pools) {
+				const pool = await opening;
+				if (monotonic() - pool.usedAt < IDLE_MS) continue;
+				pools.delete(configId);
+				void pool.transport.close();
+			}
+		},
+		close: async () => {
+			const all = await Promise.allSettled(pools.values());
+			pools.clear();
+			await Promise.all(all.map((one) => (one.status === 'fulfilled' ? one.value.transport.close() : undefined)));
+		},
+	};
+}
+
+/** A credential that cannot be opened: its key is missing or it was moved. The message names the key id only. */
+export class SecretUnreadable extends Error {
+	override readonly name = 'SecretUnreadable';
+}
+
+function transportOf(server: LoadedServer, options: SmtpProviderOptions): SmtpTransport {
+	return openTransport(
+		{ ...server, slots: options.slots },
+		{
+			resolveHost: options.resolveHost,
+			log: options.log,
+			connectMs: options.connectSeconds * 1000,
+			readMs: options.readSeconds * 1000,
+			deadlineMs: options.deadlineSeconds * 1000,
+		},
+	);
+}
+
+function refuse(record: ClaimedRecord, text: string): Outcome {
+	const refusal = unfit('CONFIG', 'EBADCONFIG', text);
+	const open = record.recipients.filter((one) => one.outcome === 'OPEN');
+	return { kind: 'answered', recipients: open.map(({ n }) => ({ n, kind: 'refused', ...refusal })), providerMessageId: null };
+}
+
+function toMail(record: ClaimedRecord, attachments: readonly LoadedAttachment[]): SmtpMail {
+	const named = ({ address, name }: { address: string; name: string | null }) => ({ address, name: name ?? '' });
+	return {
+		recordId: record.id,
+		date: record.createdAt,
+		from: named(record.from),
+		replyTo: record.replyTo === null ? null : named(record.replyTo),
+		recipients: record.recipients.map(({ n, role, address, name, outcome }) => ({ n, role, address, name: name ?? '', open: outcome === 'OPEN' })),
+		subject: record.subject,
+		text: record.text,
+		html: record.html,
+		headers: record.headers,
+		attachments,
+	};
+}

@@ -1,0 +1,79 @@
+import type { Broker } from '@tidings/broker';
+import { type Db, listenForEntries } from '@tidings/db';
+import { ROUTES, topicsOf } from '@tidings/model';
+import { createPoll, type Part } from '@tidings/runtime';
+import type { Logger, Metrics } from '@tidings/telemetry';
+import { measure } from './measure.js';
+import type { PublishContext } from './publish-entries.js';
+import { type RelayOptions, relayOutbox } from './relay-outbox.js';
+import { reopenLost } from './reopen-lost.js';
+import { sweep } from './sweep.js';
+import { createWarnOfRoute } from './warn-of-route.js';
+
+/** What a publisher is made of. Times are in the unit of their name. */
+export type PublisherOptions = {
+	readonly db: Db;
+	/** For the connection that listens. */
+	readonly databaseUrl: string;
+	readonly broker: Broker;
+	readonly log: Logger;
+	readonly metrics: Metrics;
+	readonly pollMs: number;
+	readonly sweepSeconds: number;
+	readonly healSeconds: number;
+	readonly relay: RelayOptions;
+};
+
+/** Defaults of design §3 and §4: a lease of 30 s, a window of 200, and urgent before normal before bulk with a share for each. */
+export const RELAY_DEFAULTS: RelayOptions = { shares: { urgent: 300, normal: 100, bulk: 50 }, window: 200, leaseSeconds: 30, inFlight: 3 };
+
+/** The parts of the outbox publisher: it alone publishes, and it sweeps, heals and expires. Any number may run at once. */
+export function outboxPublisherParts(options: PublisherOptions): Part[] {
+	const { db, broker, log, metrics } = options;
+	const context: PublishContext = { db, broker, log, metrics, healSeconds: options.healSeconds, warnOfRoute: createWarnOfRoute(log), confirmedAt: new Map() };
+	const relay = createPoll({
+		name: 'outbox-relay',
+		intervalMs: options.pollMs,
+		log,
+		act: async (stopping) => {
+			metrics.brokerConnected.set(broker.connected() ? 1 : 0);
+			if (!broker.connected()) for (const { route } of ROUTES) context.warnOfRoute(route, 'the broker is away');
+			await relayOutbox(context, options.relay, stopping);
+		},
+	});
+	const sweeper = createPoll({ name: 'sweeper', intervalMs: options.sweepSeconds * 1000, log, act: (stopping) => sweep({ db, log, metrics }, stopping) });
+	const gauges = createPoll({ name: 'gauges', intervalMs: 15_000, log, act: () => measure(db, metrics) });
+	const listener = listenForEntries({ url: options.databaseUrl, log, onEntries: relay.wake });
+	const lost = lostPart(options, relay.wake);
+	return [topicsPart(broker), lost, relay, listener, sweeper, gauges];
+}
+
+/** Makes the topics that the routes need, with their subscriptions, so that nothing is confirmed and then gone. */
+function topicsPart(broker: Broker): Part {
+	return {
+		name: 'topics',
+		start: () => broker.ensureTopics(ROUTES.flatMap(({ route }) => topicsOf(route))),
+		stop: async () => undefined,
+	};
+}
+
+/** Reopens what is PUBLISHED whenever the broker said that it lost everything; a failure is repeated by the poll's own backoff. */
+function lostPart({ db, broker, log }: PublisherOptions, then: () => void): Part {
+	let lost = false;
+	const poll = createPoll({
+		name: 'reopen-lost',
+		intervalMs: 3_600_000,
+		log,
+		act: async () => {
+			if (!lost) return;
+			await reopenLost(db, log);
+			lost = false;
+			then();
+		},
+	});
+	broker.on('lost', () => {
+		lost = true;
+		poll.wake();
+	});
+	return poll;
+}

@@ -1,0 +1,54 @@
+import { type Db, expireRecords, healEntries, sweepLeases, wakeFlows, wakeSleepingFlows } from '@tidings/db';
+import { now } from '@tidings/model';
+import type { Logger, Metrics } from '@tidings/telemetry';
+
+/** What sweeping needs. */
+export type SweepContext = { readonly db: Db; readonly log: Logger; readonly metrics: Metrics };
+
+const PAGE = 500;
+
+/** One sweep: leases that ran out, records that came too late, outbox entries that were lost, flows that sleep through their due time. Any number of publishers may sweep at once: rows are taken by SKIP LOCKED. */
+export async function sweep(context: SweepContext, stopping: AbortSignal): Promise<void> {
+	await sweepRecords(context, stopping);
+	await pages(stopping, async () => {
+		const expired = await expireRecords(context.db.pool, PAGE);
+		if (expired.length > 0) context.log.warn({ records: expired.length }, 'records came too late and are EXPIRED');
+		return expired.length;
+	});
+	await healOutbox(context, stopping);
+	await wakeSleepingFlows(context.db.pool);
+}
+
+async function sweepRecords({ db, log, metrics }: SweepContext, stopping: AbortSignal): Promise<void> {
+	await pages(stopping, async () => {
+		const swept = await sweepLeases(db.pool, PAGE);
+		for (const one of swept) {
+			metrics.sweeperRescuesTotal.inc({ kind: 'record', to: one.status as 'RETRY' });
+			if (one.status === 'DEAD_LETTER' || one.status === 'HELD') {
+				metrics.deadLettersTotal.inc({ source: one.status === 'HELD' ? 'AMBIGUOUS' : 'SEND_EXHAUSTED', channel: 'mail' });
+			}
+			log.warn({ recordId: one.id, to: one.status }, 'a lease ran out: its worker did not come back');
+		}
+		const due = swept.filter((one) => one.dueAt !== null);
+		if (due.length > 0) await wakeFlows(db.pool, due.map((one) => ({ flowId: one.flowId, dueAt: null })));
+		return swept.length;
+	});
+	metrics.sweepLastSuccessTimestampSeconds.set({ kind: 'record' }, now().getTime() / 1000);
+}
+
+async function healOutbox({ db, log, metrics }: SweepContext, stopping: AbortSignal): Promise<void> {
+	await pages(stopping, async () => {
+		const healed = await healEntries(db.pool, PAGE);
+		for (const one of healed) metrics.sweeperRescuesTotal.inc({ kind: one.from === 'PUBLISHED' ? 'undelivered' : 'outbox', to: 'NEW' });
+		if (healed.length > 0) {
+			log.warn({ entries: healed.length }, 'outbox entries are published again: their publisher or their message was lost');
+			await wakeFlows(db.pool, healed.map((one) => ({ flowId: one.flowId, dueAt: null })));
+		}
+		return healed.length;
+	});
+	metrics.sweepLastSuccessTimestampSeconds.set({ kind: 'outbox' }, now().getTime() / 1000);
+}
+
+async function pages(stopping: AbortSignal, page: () => Promise<number>): Promise<void> {
+	while (!stopping.aborted && (await page()) >= PAGE);
+}

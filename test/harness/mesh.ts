@@ -1,0 +1,79 @@
+import { type Broker, openBroker } from '@tidings/broker';
+import { type Db, openDb } from '@tidings/db';
+import { MAIL_SENDER_SETTINGS, mailSenderParts, type MailSenderOptions } from '@tidings/mail-sender';
+import { DEFAULT_RETRY } from '@tidings/model';
+import { outboxPublisherParts, type PublisherOptions, RELAY_DEFAULTS } from '@tidings/outbox-publisher';
+import { type Part, startParts, stopParts } from '@tidings/runtime';
+import { createLogger, createMetrics } from '@tidings/telemetry';
+import { createDatabase } from './database.js';
+
+/** The core of the mesh in this process: a database of its own, the embedded broker, publishers and senders. */
+export type Mesh = {
+	readonly db: Db;
+	readonly url: string;
+	readonly broker: Broker;
+	/** Every line that was logged, parsed. */
+	readonly lines: readonly Record<string, unknown>[];
+	/** Adds publishers and senders; several of each may be at work at once. */
+	publish(change?: Partial<PublisherOptions>): Promise<Running>;
+	send(change?: Partial<MailSenderOptions>): Promise<Running>;
+	/** Stops everything that was added, and drops the database. */
+	close(): Promise<void>;
+};
+
+/** Parts at work. */
+export type Running = { stop(): Promise<void> };
+
+/** Makes a mesh at which nobody works yet. */
+export async function makeMesh(): Promise<Mesh> {
+	const database = await createDatabase();
+	const lines: Record<string, unknown>[] = [];
+	const log = createLogger({ service: 'test', level: 'info', destination: { write: (line: string) => void lines.push(JSON.parse(line)) } });
+	const metrics = createMetrics({ service: 'test', version: '0', processMetrics: false });
+	const db = openDb({ url: database.url, name: 'mesh', connections: 10 });
+	const broker = await openBroker({ url: 'embedded:', namespace: 'public/default' });
+	const running = new Set<Running>();
+	const run = async (parts: readonly Part[]): Promise<Running> => {
+		const started = await startParts(parts, { log });
+		const one: Running = {
+			stop: async () => {
+				if (running.delete(one)) await stopParts(started, { log, deadlineSeconds: 20 });
+			},
+		};
+		running.add(one);
+		return one;
+	};
+	return {
+		db,
+		url: database.url,
+		broker,
+		lines,
+		publish: (change = {}) =>
+			run(outboxPublisherParts({ db, databaseUrl: database.url, broker, log, metrics, pollMs: 200, sweepSeconds: 0.2, healSeconds: 600, relay: RELAY_DEFAULTS, ...change })),
+		send: (change = {}) =>
+			run(
+				mailSenderParts({
+					db,
+					broker,
+					log,
+					metrics,
+					openSecret: (sealed) => sealed,
+					allowPrivateHosts: true,
+					leaseSeconds: 120,
+					deadlineSeconds: 90,
+					connectSeconds: 5,
+					readSeconds: 30,
+					slots: MAIL_SENDER_SETTINGS.TIDINGS_SMTP_SLOTS.default,
+					inHand: 1_000,
+					policyOf: () => DEFAULT_RETRY,
+					...change,
+				}),
+			),
+		close: async () => {
+			for (const one of [...running].reverse()) await one.stop();
+			await broker.close();
+			await db.close();
+			await database.drop();
+		},
+	};
+}
