@@ -1,0 +1,3 @@
+export * from './broker.js';
+export * from './contract.js';
+export * from './open-broker.js';
