@@ -33,7 +33,7 @@ const GENERATE = command('generate', 'turbo', 'run', 'generate', '--output-logs=
 // The slow ones stand first, so that none of them is left alone at the end.
 const CHECKS: readonly Check[] = [
 	command('types', 'tsc', '-p', 'tsconfig.json', '--incremental', '--tsBuildInfoFile', 'node_modules/.cache/tidings/types.tsbuildinfo'),
-	command('unused code and dependencies', 'knip', '--no-progress'),
+	command('unused code and dependencies', 'knip', '--no-progress', '--no-config-hints'),
 	command('import fences', 'depcruise', '--config', '.dependency-cruiser.cjs', '--output-type', 'err', 'libs', 'services', 'test'),
 	command('format and lint', 'biome', 'check', '--error-on-warnings', '--max-diagnostics=100'),
 	command('generated docs', 'node', '--conditions=tidings-source', '--import', 'tsx', 'test/docs.ts', '--check'),

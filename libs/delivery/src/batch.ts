@@ -1,33 +1,29 @@
-/** Gathers items while a batch is under way and then handles them together: one statement for many, and no wait for one. */
+import { createPulse } from './pulse.js';
+
+/** Gathers items and handles them together: one statement for many, and no wait for one in a quiet moment. */
 export type Batch<Item> = {
 	add(item: Item): void;
 	/** Resolves when everything added so far was handled. */
 	drained(): Promise<void>;
 };
 
-/** What a batch does. `handle` must not reject: it decides itself what a failure means. */
-export type BatchOptions<Item> = { readonly limit: number; readonly handle: (items: readonly Item[]) => Promise<void> };
+/** What a batch does. `handle` must not reject: it decides itself what a failure means. `everyMs`: batches begin at least so far apart, unless one is full. */
+export type BatchOptions<Item> = { readonly limit: number; readonly everyMs: number; readonly handle: (items: readonly Item[]) => Promise<void> };
 
-/** Makes a batch. The first items of a quiet moment go at once, with all that was added in the same turn of the event loop. */
-export function createBatch<Item>({ limit, handle }: BatchOptions<Item>): Batch<Item> {
+/** Makes a batch. */
+export function createBatch<Item>({ limit, everyMs, handle }: BatchOptions<Item>): Batch<Item> {
 	let gathered: Item[] = [];
-	let running: Promise<void> | null = null;
-	const run = async (): Promise<void> => {
-		await new Promise<void>((resolve) => setImmediate(resolve));
-		while (gathered.length > 0) {
-			const items = gathered.length <= limit ? gathered : gathered.slice(0, limit);
-			gathered = gathered.slice(items.length);
-			await handle(items);
-		}
-		running = null;
-	};
+	const pulse = createPulse(everyMs, async () => {
+		const items = gathered.length <= limit ? gathered : gathered.slice(0, limit);
+		gathered = gathered.slice(items.length);
+		if (gathered.length > 0) pulse.wake(gathered.length >= limit);
+		if (items.length > 0) await handle(items);
+	});
 	return {
 		add: (item) => {
 			gathered.push(item);
-			running ??= run();
+			pulse.wake(gathered.length >= limit);
 		},
-		drained: async () => {
-			while (running !== null) await running;
-		},
+		drained: pulse.idle,
 	};
 }

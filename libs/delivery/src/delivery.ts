@@ -5,6 +5,7 @@ import { type DeliveryContext, type DeliveryOptions, giveUp } from './context.js
 import { createLines } from './lines.js';
 import type { DeliveryMessage } from './message.js';
 import { createPersist } from './persist.js';
+import { createPulse } from './pulse.js';
 import { sendClaimed } from './send-claimed.js';
 import { type Ended, settleEnded } from './settle-ended.js';
 
@@ -19,16 +20,18 @@ export type Delivery = {
 
 /** Rows of one statement at most. */
 const BATCH = 200;
+/** Under load statements of one kind begin this far apart, so that each carries many rows; the first after a quiet moment goes at once. */
+const CLAIM_EVERY_MS = 10;
+const OTHERS_EVERY_MS = 20;
 
 /** Makes a delivery for one channel. Messages wait in a line for each provider config; a slot is free again when the provider has answered, before the settlement. */
 export function createDelivery(options: DeliveryOptions): Delivery {
 	let quiet = false;
-	let claiming: Promise<void> | null = null;
 	const context: DeliveryContext = { ...options, persist: createPersist({ log: options.log, onAway: options.onAway, stopping: () => quiet }) };
 	const lines = createLines<DeliveryMessage>(options.slots);
 	const sending = new Set<Promise<void>>();
-	const arrivals = createBatch<DeliveryMessage>({ limit: BATCH, handle: (messages) => lineUp(messages) });
-	const settlements = createBatch<Ended>({ limit: BATCH, handle: (items) => settleEnded(context, items) });
+	const arrivals = createBatch<DeliveryMessage>({ limit: BATCH, everyMs: OTHERS_EVERY_MS, handle: (messages) => lineUp(messages) });
+	const settlements = createBatch<Ended>({ limit: BATCH, everyMs: OTHERS_EVERY_MS, handle: (items) => settleEnded(context, items) });
 
 	const lineUp = async (messages: readonly DeliveryMessage[]): Promise<void> => {
 		try {
@@ -38,21 +41,16 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 				if (configId === undefined) message.poison('there is no such record');
 				else if (!quiet) lines.add(configId, message);
 			}
-			pump();
+			claims.wake();
 		} catch (error) {
 			giveUp(options, messages, error);
 		}
 	};
 	/** One claim at a time: what becomes free meanwhile makes the next one larger. */
-	const pump = (): void => {
-		if (quiet || claiming !== null || lines.waiting === 0) return;
-		const taken = lines.take(BATCH);
-		if (taken.length === 0) return;
-		claiming = claim(taken).finally(() => {
-			claiming = null;
-			pump();
-		});
-	};
+	const claims = createPulse(CLAIM_EVERY_MS, async () => {
+		const taken = quiet ? [] : lines.take(BATCH);
+		if (taken.length > 0) await claim(taken);
+	});
 	const claim = async (taken: readonly { configId: string; message: DeliveryMessage }[]): Promise<void> => {
 		const claimed = await claimWaiting(
 			context,
@@ -69,10 +67,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 				sending.delete(flight);
 				if (ended !== null) settlements.add(ended);
 				lines.release(configId);
-				pump();
+				if (lines.waiting > 0) claims.wake();
 			});
 			sending.add(flight);
 		}
+		if (lines.waiting > 0) claims.wake();
 	};
 
 	return {
@@ -83,7 +82,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 		},
 		drained: async () => {
 			await arrivals.drained();
-			while (claiming !== null || sending.size > 0) await Promise.all([claiming, ...sending]);
+			await claims.idle();
+			while (sending.size > 0) await Promise.all(sending);
 			await settlements.drained();
 		},
 	};

@@ -1,7 +1,7 @@
 import type { Broker } from '@tidings/broker';
-import { type Db, listenForEntries } from '@tidings/db';
+import { type Db, listenForEntries, nextTurn } from '@tidings/db';
 import { ROUTES, topicsOf } from '@tidings/model';
-import { createPoll, type Part } from '@tidings/runtime';
+import { createPoll, type Part, type Poll } from '@tidings/runtime';
 import type { Logger, Metrics } from '@tidings/telemetry';
 import { measure } from './measure.js';
 import type { PublishContext } from './publish-entries.js';
@@ -31,21 +31,40 @@ export const RELAY_DEFAULTS: RelayOptions = { shares: { urgent: 300, normal: 100
 export function outboxPublisherParts(options: PublisherOptions): Part[] {
 	const { db, broker, log, metrics } = options;
 	const context: PublishContext = { db, broker, log, metrics, healSeconds: options.healSeconds, warnOfRoute: createWarnOfRoute(log), confirmedAt: new Map() };
-	const relay = createPoll({
-		name: 'outbox-relay',
-		intervalMs: options.pollMs,
-		log,
-		act: async (stopping) => {
-			metrics.brokerConnected.set(broker.connected() ? 1 : 0);
-			if (!broker.connected()) for (const { route } of ROUTES) context.warnOfRoute(route, 'the broker is away');
-			await relayOutbox(context, options.relay, stopping);
-		},
-	});
+	const relay = relayPart(options, context);
 	const sweeper = createPoll({ name: 'sweeper', intervalMs: options.sweepSeconds * 1000, log, act: (stopping) => sweep({ db, log, metrics }, stopping) });
 	const gauges = createPoll({ name: 'gauges', intervalMs: 15_000, log, act: () => measure(db, metrics) });
 	const listener = listenForEntries({ url: options.databaseUrl, log, onEntries: relay.wake });
 	const lost = lostPart(options, relay.wake);
 	return [topicsPart(broker), lost, relay, listener, sweeper, gauges];
+}
+
+/** Relays when it is woken, when the next flow has its turn, and every `pollMs` as a net. */
+function relayPart({ db, broker, log, metrics, pollMs, relay }: PublisherOptions, context: PublishContext): Poll {
+	let timer: NodeJS.Timeout | undefined;
+	const poll = createPoll({
+		name: 'outbox-relay',
+		intervalMs: pollMs,
+		log,
+		act: async (stopping) => {
+			clearTimeout(timer);
+			metrics.brokerConnected.set(broker.connected() ? 1 : 0);
+			if (!broker.connected()) {
+				for (const { route } of ROUTES) context.warnOfRoute(route, 'the broker is away');
+				return;
+			}
+			await relayOutbox(context, relay, stopping);
+			const ms = await nextTurn(db.pool);
+			if (ms !== null && ms < pollMs && !stopping.aborted) timer = setTimeout(poll.wake, Math.max(1, ms));
+		},
+	});
+	return {
+		...poll,
+		stop: async () => {
+			await poll.stop();
+			clearTimeout(timer);
+		},
+	};
 }
 
 /** Makes the topics that the routes need, with their subscriptions, so that nothing is confirmed and then gone. */

@@ -1,0 +1,216 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { afterEach, expect, test } from '@jest/globals';
+import { ann, bo, closeAll, closeLater, inShort, mailTo, transportTo } from './testing/kit.js';
+
+afterEach(closeAll);
+
+/** A server that does as told with each connection. */
+async function serverThat(act: (socket: Socket, connection: number) => void): Promise<number> {
+	const sockets = new Set<Socket>();
+	let connection = 0;
+	const server = createServer((socket) => {
+		sockets.add(socket);
+		socket.on('error', () => undefined);
+		act(socket, connection++);
+	});
+	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+	closeLater({
+		close: () =>
+			new Promise((resolve) => {
+				for (const socket of sockets) socket.destroy();
+				server.close(() => resolve());
+			}),
+	});
+	return (server.address() as AddressInfo).port;
+}
+
+/** A polite server, but for what `odd` answers to a line; null leaves it at politeness. Bodies come to `odd` line by line too. */
+function politeBut(odd: (line: string, socket: Socket, connection: number) => string | null): Promise<number> {
+	return serverThat((socket, connection) => {
+		let rest = '';
+		let body = false;
+		socket.write('220 hi\r\n');
+		socket.on('data', (chunk) => {
+			const lines = (rest + chunk.toString('latin1')).split('\r\n');
+			rest = lines.pop() ?? '';
+			for (const line of lines) {
+				const own = odd(line, socket, connection);
+				if (own !== null) socket.write(own);
+				else if (body) {
+					if (line === '.') socket.write('250 2.0.0 Ok: queued as 4F2A7\r\n');
+				} else socket.write(line === 'DATA' ? '354 go on\r\n' : '250 ok\r\n');
+				body = line === 'DATA' || (body && line !== '.');
+			}
+		});
+	});
+}
+
+test('a server that speaks another language is UNKNOWN', async () => {
+	const port = await serverThat((socket) => socket.write('HTTP/1.1 400 Bad Request\r\n'));
+	const outcome = await transportTo(port).send(mailTo([ann]));
+	expect(inShort(outcome)).toEqual(['0 UNKNOWN CONN - -']);
+});
+
+test('a greeting that never ends is cut off at a limit', async () => {
+	const port = await serverThat((socket) => socket.write(`220-${'x'.repeat(70_000)}`));
+	expect(inShort(await transportTo(port).send(mailTo([ann])))).toEqual(['0 UNKNOWN CONN - -']);
+});
+
+test('a server that drips its answer costs no more than the deadline', async () => {
+	const port = await serverThat((socket) => {
+		const timer = setInterval(() => socket.write('220-wait\r\n'), 10);
+		socket.once('close', () => clearInterval(timer));
+	});
+	expect(inShort(await transportTo(port, {}, { deadlineMs: 150, readMs: 60_000 }).send(mailTo([ann])))).toEqual(['0 TRANSIENT CONN - -']);
+});
+
+test('the server’s own id is kept, and rubbish after the dot is ambiguous', async () => {
+	expect(await transportTo(await politeBut(() => null)).send(mailTo([ann]))).toMatchObject({ providerMessageId: '4F2A7' });
+	const port = await politeBut((line) => (line === '.' ? 'what?\r\n' : null));
+	expect(await transportTo(port).send(mailTo([ann]))).toMatchObject({
+		kind: 'ambiguous',
+		category: 'UNKNOWN',
+		text: expect.stringContaining('what?'),
+	});
+});
+
+test.each(['250 ok', '552 5.3.4 too large'])(
+	'after an early "%s" in the middle of a mail nothing more is sent on that connection',
+	async (early) => {
+		const seen: string[][] = [[], [], []];
+		const port = await politeBut((line, _, connection) => {
+			seen[connection]?.push(line);
+			return connection === 0 && line === 'MARK' ? `${early}\r\n` : null;
+		});
+		const transport = transportTo(port, { slots: 1 });
+		const attachments = [
+			{ filename: 'a.bin', contentType: 'application/octet-stream', content: Buffer.alloc(20_000_000), contentId: null },
+		];
+		const outcome = await transport.send(mailTo([ann], { text: 'MARK\nMAIL FROM:<x@example.com>', attachments }));
+		expect(inShort(outcome)).toEqual([early.startsWith('250') ? '0 UNKNOWN DATA - -' : '0 INVALID_INPUT DATA 552 5.3.4']);
+		expect(inShort(await transport.send(mailTo([bo])))).toEqual(['0 accepted 250']);
+		expect(seen[0]).not.toContain(`RCPT TO:<${bo}>`);
+		expect(seen[0]).not.toContain('.');
+		expect(seen[1]).toContain(`RCPT TO:<${bo}>`);
+	},
+);
+
+test.each([
+	['gives false', async () => false],
+	['rejects', () => Promise.reject(new Error('lost'))],
+	[
+		'throws',
+		() => {
+			throw new Error('lost');
+		},
+	],
+])('when begin %s not a byte is sent, the mail is withheld, and the next one goes out', async (_, begin) => {
+	const seen: string[][] = [[], []];
+	const port = await politeBut((line, __, connection) => {
+		seen[connection]?.push(line);
+		return null;
+	});
+	const transport = transportTo(port, { slots: 1 });
+	expect(await transport.send(mailTo([ann]), begin)).toEqual({ kind: 'withheld' });
+	expect(inShort(await transport.send(mailTo([bo]), async () => true))).toEqual(['0 accepted 250']);
+	expect(seen[0]?.at(-1)).toBe('DATA');
+});
+
+test('a begin that outlasts the deadline hands not a byte over afterwards', async () => {
+	const seen: string[] = [];
+	const port = await politeBut((line) => {
+		seen.push(line);
+		return null;
+	});
+	let markIsMade: (mine: boolean) => void = () => undefined;
+	const mark = new Promise<boolean>((resolve) => {
+		markIsMade = resolve;
+	});
+	const transport = transportTo(port, {}, { deadlineMs: 100 });
+	expect(inShort(await transport.send(mailTo([ann]), () => mark))).toEqual(['0 TRANSIENT DATA - -']);
+	markIsMade(true);
+	await transport.close();
+	expect(seen.at(-1)).toBe('DATA');
+});
+
+test('a connection that died while it was idle is replaced', async () => {
+	const port = await politeBut((line, socket, connection) => {
+		// Dies at the first word of its second mail, as a connection does whose server forgot it.
+		if (connection === 0 && line.includes(bo)) socket.destroy();
+		return connection === 0 && line.includes(bo) ? '' : null;
+	});
+	const transport = transportTo(port, { slots: 1 });
+	await transport.send(mailTo([ann]));
+	expect(inShort(await transport.send(mailTo([bo])))).toEqual(['0 accepted 250']);
+});
+
+test('begin is asked once, also when the connection dies before a byte was sent and another takes over', async () => {
+	let asked = 0;
+	let first: Socket | undefined;
+	let reachedAgain: (mine: boolean) => void = () => undefined;
+	const mark = new Promise<boolean>((resolve) => {
+		reachedAgain = resolve;
+	});
+	const port = await politeBut((line, socket, connection) => {
+		first ??= socket;
+		if (connection === 1 && line === 'DATA') reachedAgain(true);
+		return null;
+	});
+	const transport = transportTo(port, { slots: 1 });
+	await transport.send(mailTo([ann]));
+	const outcome = await transport.send(mailTo([bo]), () => {
+		asked++;
+		first?.destroy();
+		return mark;
+	});
+	expect(inShort(outcome)).toEqual(['0 accepted 250']);
+	expect(asked).toBe(1);
+});
+
+test.each<readonly [string, Parameters<typeof transportTo>[2], string]>([
+	['a host that may not be dialled is CONFIG', { resolveHost: async () => ({ kind: 'refused', reason: 'private' }) }, '0 CONFIG CONN - -'],
+	['a host that is not found is TRANSIENT', { resolveHost: async () => ({ kind: 'unresolved', reason: 'none' }) }, '0 TRANSIENT CONN - -'],
+	[
+		'a look-up that fails is TRANSIENT',
+		{ resolveHost: () => Promise.reject(Object.assign(new Error('x'), { code: 'EAI_AGAIN' })) },
+		'0 TRANSIENT CONN - -',
+	],
+	['a look-up that never ends is TRANSIENT', { resolveHost: () => new Promise(() => undefined), connectMs: 50 }, '0 TRANSIENT CONN - -'],
+	['a port that nobody listens on is TRANSIENT', {}, '0 TRANSIENT CONN - -'],
+])('%s', async (_, options, expected) => {
+	expect(inShort(await transportTo(1, {}, options).send(mailTo([ann])))).toEqual([expected]);
+});
+
+test('the next address of a host is tried when the first does not answer', async () => {
+	const port = await politeBut(() => null);
+	const resolveHost = async () => ({ kind: 'allowed', addresses: ['127.0.0.2', '127.0.0.1'] }) as const;
+	expect(inShort(await transportTo(port, {}, { resolveHost }).send(mailTo([ann])))).toEqual(['0 accepted 250']);
+});
+
+test('with credentials a server that has no log-in is refused, not used without', async () => {
+	const port = await politeBut((line) => (line.startsWith('AUTH') ? '502 5.5.1 what?\r\n' : null));
+	expect(inShort(await transportTo(port, { auth: { user: 'u', password: 'p' } }).send(mailTo([ann])))).toEqual(['0 CONFIG AUTH 502 5.5.1']);
+});
+
+test.each([
+	['a DKIM key that is none', { dkim: { domain: 'example.com', selector: 's', privateKey: 'no key' } }],
+	['a user name that hides another', { auth: { user: 'u\0v', password: 'p' } }],
+])('%s is CONFIG before anything is dialled', async (_, config) => {
+	expect(inShort(await transportTo(1, config).send(mailTo([ann])))).toEqual(['0 CONFIG CONFIG - -']);
+});
+
+test('close lets a mail under way end, takes no more, and leaves no connection', async () => {
+	let open = 0;
+	const port = await politeBut((line, socket) => {
+		if (line.startsWith('MAIL')) socket.once('close', () => open--);
+		if (line.startsWith('MAIL')) open++;
+		return null;
+	});
+	const transport = transportTo(port);
+	const first = transport.send(mailTo([ann]));
+	const closed = transport.close();
+	expect(inShort(await transport.send(mailTo([bo])))).toEqual(['0 TRANSIENT CONFIG - -']);
+	expect(inShort(await first)).toEqual(['0 accepted 250']);
+	await closed;
+	expect(open).toBe(0);
+});

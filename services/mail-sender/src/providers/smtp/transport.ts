@@ -1,0 +1,189 @@
+import { createPrivateKey } from 'node:crypto';
+import type { Socket } from 'node:net';
+import type { Outcome, Refusal } from '@tidings/model';
+import { createTransport, type SMTPPoolOptions } from 'nodemailer';
+import { composeMail, unfit } from './compose.js';
+import { dial, type HostAnswer } from './dial.js';
+import { followHandOver, newHandOver } from './hand-over.js';
+import type { SmtpMail } from './mail.js';
+import { refuseAll } from './read-outcome.js';
+import { type SendContext, sendOnce } from './send-once.js';
+import { type StageWatch, watchStages } from './stage-watch.js';
+
+/** One version of a mail server's settings, with its secrets opened. */
+export type SmtpConfig = {
+	/** As the tenant wrote it; also the name that the certificate must be for. */
+	readonly host: string;
+	readonly port: number;
+	/** `none` never encrypts, `starttls` sends nothing before the line is encrypted, `tls` encrypts from the first byte. */
+	readonly security: 'none' | 'starttls' | 'tls';
+	/** Credentials; null sends without logging in. With them a server that offers no log-in is refused, not used without. */
+	readonly auth: { readonly user: string; readonly password: string } | null;
+	/** Signs each mail (RFC 6376); the key is PEM. Null does not sign. */
+	readonly dkim: { readonly domain: string; readonly selector: string; readonly privateKey: string } | null;
+	/** Connections at most, and so mails at once. */
+	readonly slots: number;
+};
+
+/** What the transport is given from outside. Times in milliseconds. */
+export type SmtpTransportOptions = {
+	/** Looks a host up and says which of its addresses may be dialled; asked for each new connection. */
+	resolveHost(host: string): Promise<HostAnswer>;
+	readonly log: { warn(fields: object, message: string): void };
+	/** For the look-up and the connection; 5,000 when absent. */
+	readonly connectMs?: number;
+	/** For each answer of the server; 30,000 when absent. */
+	readonly readMs?: number;
+	/** For one `send` as a whole; 90,000 when absent. */
+	readonly deadlineMs?: number;
+	/** Trust roots (PEM) in place of the platform's own. */
+	readonly ca?: string;
+};
+
+/** A pool of connections to one mail server. */
+export type SmtpTransport = {
+	/**
+	 * Sends one mail to its open recipients. Never rejects: each "no" is an outcome. `begin` is awaited once, after the server's 354
+	 * and before the first byte; when it gives false or rejects, nothing is sent and the outcome is `withheld`.
+	 */
+	send(mail: SmtpMail, begin?: () => Promise<boolean>): Promise<Outcome>;
+	/** Takes no more mail, waits for those that are under way, and closes every connection. */
+	close(): Promise<void>;
+};
+
+const CONNECT_MS = 5_000;
+const READ_MS = 30_000;
+const DEADLINE_MS = 90_000;
+/** Servers end a session after some hundred mails; a fresh one now and then also follows a changed address. */
+const MAILS_PER_CONNECTION = 500;
+/** Shorter than servers wait, so that a connection rarely dies in the middle of being used again. */
+const IDLE_MS = 60_000;
+/** A closing connection waits this long for the server to close its side. */
+const CLOSE_MS = 1_000;
+
+/** Opens a pool for one config. Nothing is dialled before the first mail. */
+export function openTransport(config: SmtpConfig, options: SmtpTransportOptions): SmtpTransport {
+	const watch = watchStages(config.security);
+	const sockets = new Map<number, Socket>();
+	const mailer = createTransport(poolOptions(config, options, watch, sockets));
+	mailer.use('stream', followHandOver(watch));
+	const context: SendContext = {
+		mailer,
+		watch,
+		deadlineMs: options.deadlineMs ?? DEADLINE_MS,
+		cut: (localPort) => {
+			if (localPort !== null) sockets.get(localPort)?.destroy();
+		},
+		late: (what) => options.log.warn({ host: config.host, what }, 'an answer came after the outcome and was dropped'),
+	};
+	const fault = configFault(config);
+	const underWay = new Set<Promise<Outcome>>();
+	let closing = false;
+
+	const send = async (mail: SmtpMail, begin?: () => Promise<boolean>): Promise<Outcome> => {
+		const composed = composeMail(mail);
+		if ('category' in composed) return refuseOpen(mail, composed);
+		const handOver = newHandOver(composed, begin ?? null);
+		if (composed.addressed.length === 0) return { kind: 'answered', recipients: composed.refused, providerMessageId: null };
+		if (fault !== null) return refuseAll(handOver, fault);
+		if (closing) return refuseAll(handOver, unfit('CONFIG', 'ECLOSED', 'The sender is closing its connections.'));
+		const outcome = sendOnce(handOver, context);
+		underWay.add(outcome);
+		try {
+			return await outcome;
+		} finally {
+			underWay.delete(outcome);
+		}
+	};
+	const close = async (): Promise<void> => {
+		closing = true;
+		await Promise.all(underWay);
+		mailer.close();
+		await Promise.all([...sockets.values()].map((socket) => closed(socket)));
+	};
+	return { send, close };
+}
+
+function poolOptions(
+	config: SmtpConfig,
+	options: SmtpTransportOptions,
+	watch: StageWatch,
+	sockets: Map<number, Socket>,
+): SMTPPoolOptions & { pool: true } {
+	const connectMs = options.connectMs ?? CONNECT_MS;
+	const readMs = options.readMs ?? READ_MS;
+	const tls = config.security === 'tls';
+	return {
+		pool: true,
+		host: config.host,
+		port: config.port,
+		secure: tls,
+		ignoreTLS: config.security === 'none',
+		requireTLS: config.security === 'starttls',
+		tls: options.ca === undefined ? {} : { ca: options.ca },
+		...(config.auth === null ? {} : { auth: { user: config.auth.user, pass: config.auth.password }, forceAuth: true }),
+		...(config.dkim === null
+			? {}
+			: { dkim: { domainName: config.dkim.domain, keySelector: config.dkim.selector, privateKey: config.dkim.privateKey } }),
+		// The look-up is pinned: the library gets a connection to a checked address, and the name only for the certificate.
+		getSocket: (_, done) => {
+			dial({ host: config.host, port: config.port, connectMs, resolveHost: options.resolveHost }).then(
+				(socket) => {
+					keep(sockets, socket);
+					done(null, { connection: socket });
+				},
+				(error: Error) => done(error),
+			);
+		},
+		maxConnections: config.slots,
+		maxMessages: MAILS_PER_CONNECTION,
+		maxRequeues: 2,
+		idleTimeout: IDLE_MS,
+		// Counted from the dial to the end of STARTTLS: the greeting and the handshake have their own time each.
+		connectionTimeout: connectMs + 3 * readMs,
+		greetingTimeout: readMs,
+		socketTimeout: readMs,
+		socketCloseTimeout: CLOSE_MS,
+		maxResponseSize: 65_536,
+		disableFileAccess: true,
+		disableUrlAccess: true,
+		logger: watch.logger,
+		transactionLog: true,
+	};
+}
+
+/** A config that can send nothing says so at each mail, before anything is dialled. */
+function configFault(config: SmtpConfig): Refusal | null {
+	// In AUTH PLAIN a NUL parts the fields (RFC 4616).
+	if (config.auth !== null && /[\r\n\0]/.test(config.auth.user + config.auth.password)) {
+		return unfit('CONFIG', 'EBADCONFIG', 'The user name or the password of this mail server holds a line break or NUL.');
+	}
+	if (config.dkim === null) return null;
+	try {
+		createPrivateKey(config.dkim.privateKey);
+		return null;
+	} catch {
+		return unfit('CONFIG', 'EBADCONFIG', 'The DKIM private key of this mail server cannot be read.');
+	}
+}
+
+function refuseOpen(mail: SmtpMail, refusal: Refusal): Outcome {
+	const open = mail.recipients.filter((one) => one.open);
+	return { kind: 'answered', recipients: open.map(({ n }) => ({ n, kind: 'refused', ...refusal })), providerMessageId: null };
+}
+
+function keep(sockets: Map<number, Socket>, socket: Socket): void {
+	const { localPort } = socket;
+	if (localPort === undefined) return;
+	sockets.set(localPort, socket);
+	socket.once('close', () => {
+		if (sockets.get(localPort) === socket) sockets.delete(localPort);
+	});
+}
+
+function closed(socket: Socket): Promise<void> {
+	return new Promise((resolve) => {
+		if (socket.destroyed) return resolve();
+		socket.once('close', () => resolve());
+	});
+}
