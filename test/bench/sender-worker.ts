@@ -1,38 +1,43 @@
 import { openBroker } from '@tidings/broker';
 import { openDb } from '@tidings/db';
 import { mailSenderParts } from '@tidings/mail-sender';
-import { DEFAULT_RETRY } from '@tidings/model';
-import { outboxPublisherParts, RELAY_DEFAULTS } from '@tidings/outbox-publisher';
+import { DEFAULT_RETRY, topicsOf } from '@tidings/model';
+import { outboxPublisherParts, RELAY_DEFAULTS, relayOutbox } from '@tidings/outbox-publisher';
 import { startParts, stopParts } from '@tidings/runtime';
 import { createLogger, createMetrics } from '@tidings/telemetry';
 import { stretch } from './measure.js';
 
-// A mail sender in a process of its own. The embedded broker lives in its memory, so the publisher works here too and its CPU counts against us.
-const [url = '', count = '0'] = process.argv.slice(2);
+// A mail sender in a process of its own, with the embedded broker in its memory. `first`: the publisher has published everything and is gone before
+// the sender starts, so that only the sender's CPU is counted; `along`: the publisher works in this process all the while and counts against the sender.
+const [url = '', count = '0', publisher = 'first'] = process.argv.slice(2);
 const wanted = Number(count);
 const log = createLogger({ service: 'bench', level: 'warn' });
 const metrics = createMetrics({ service: 'bench', version: '0', processMetrics: false });
 const db = openDb({ url, name: 'bench' });
 const broker = await openBroker({ url: 'embedded:', namespace: 'public/default' });
+const healSeconds = 600;
 await db.pool.query('update flow set next_at = now()');
-const parts = [
-	...outboxPublisherParts({ db, databaseUrl: url, broker, log, metrics, pollMs: 500, sweepSeconds: 15, healSeconds: 600, relay: RELAY_DEFAULTS }),
-	...mailSenderParts({
-		db,
-		broker,
-		log,
-		metrics,
-		openSecret: (sealed) => sealed,
-		allowPrivateHosts: true,
-		leaseSeconds: 120,
-		deadlineSeconds: 90,
-		connectSeconds: 5,
-		readSeconds: 30,
-		slots: 20,
-		inHand: 1_000,
-		policyOf: () => DEFAULT_RETRY,
-	}),
-];
+if (publisher === 'first') {
+	await broker.ensureTopics(topicsOf('mail-send'));
+	const context = { db, broker, log, metrics, healSeconds, warnOfRoute: () => undefined, confirmedAt: new Map() };
+	await relayOutbox(context, { ...RELAY_DEFAULTS, window: wanted }, new AbortController().signal);
+}
+const sender = mailSenderParts({
+	db,
+	broker,
+	log,
+	metrics,
+	openSecret: (sealed) => sealed,
+	allowPrivateHosts: true,
+	leaseSeconds: 120,
+	deadlineSeconds: 90,
+	connectSeconds: 5,
+	readSeconds: 30,
+	slots: 20,
+	inHand: 1_000,
+	policyOf: () => DEFAULT_RETRY,
+});
+const along = { db, databaseUrl: url, broker, log, metrics, pollMs: 500, sweepSeconds: 15, healSeconds, relay: RELAY_DEFAULTS };
 
 /** Answers how many are SENT as soon as it is `least`. */
 async function sentAtLeast(least: number): Promise<number> {
@@ -44,7 +49,7 @@ async function sentAtLeast(least: number): Promise<number> {
 	}
 }
 
-const running = await startParts(parts, { log });
+const running = await startParts(publisher === 'first' ? sender : [...outboxPublisherParts(along), ...sender], { log });
 // The first ones warm the process up, as they do for nodemailer alone.
 const warm = await sentAtLeast(1_000);
 const sent = await stretch(async () => (await sentAtLeast(wanted)) - warm);

@@ -1,6 +1,6 @@
 import { type Broker, openBroker } from '@tidings/broker';
 import { type Db, openDb } from '@tidings/db';
-import { MAIL_SENDER_SETTINGS, mailSenderParts, type MailSenderOptions } from '@tidings/mail-sender';
+import { type MailSenderOptions, mailSenderParts } from '@tidings/mail-sender';
 import { DEFAULT_RETRY } from '@tidings/model';
 import { outboxPublisherParts, type PublisherOptions, RELAY_DEFAULTS } from '@tidings/outbox-publisher';
 import { type Part, startParts, stopParts } from '@tidings/runtime';
@@ -63,7 +63,7 @@ export async function makeMesh(): Promise<Mesh> {
 					deadlineSeconds: 90,
 					connectSeconds: 5,
 					readSeconds: 30,
-					slots: MAIL_SENDER_SETTINGS.TIDINGS_SMTP_SLOTS.default,
+					slots: 20,
 					inHand: 1_000,
 					policyOf: () => DEFAULT_RETRY,
 					...change,

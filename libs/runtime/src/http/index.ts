@@ -1,0 +1,6 @@
+export type { Caller, CallerTenant, Credential, CredentialSource } from './authenticate.js';
+export { child as pointerTo } from './faults-of.js';
+export { type HttpPart, httpPart } from './http-part.js';
+export type { ApiInfo } from './openapi.js';
+export { callerOf, type Operation, type OperationRequest, operation } from './operation.js';
+export { createHttpServer, faultsGiven, type HttpServerOptions } from './server.js';

@@ -1,0 +1,65 @@
+import { ERRORS, type ErrorCode, PROBLEM_BASE, Problem } from '@tidings/model';
+
+/** The media type of every refusal (RFC 9457). */
+export const PROBLEM_TYPE = 'application/problem+json';
+
+/** Faults that one answer lists at most; `detail` says how many more there were. */
+const LISTED_FAULTS = 1_000;
+
+/** Seconds after which a caller may repeat when the database is away. */
+const AWAY_RETRY_SECONDS = 2;
+
+/** What a status line, headers and body of a refusal are made of. */
+export type RenderedProblem = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: string };
+
+/** Renders a refusal. `instance` is the path of the request; a query may hold addresses and never stands in an answer. */
+export function renderProblem(problem: Problem, at: { instance: string; traceId: string }): RenderedProblem {
+	const { status, title } = ERRORS[problem.code];
+	const more = problem.faults.length - LISTED_FAULTS;
+	const body = JSON.stringify({
+		type: PROBLEM_BASE + problem.code,
+		title,
+		status,
+		detail: more > 0 ? `${problem.message} The first ${LISTED_FAULTS} faults are listed; there are ${more} more.` : problem.message,
+		instance: at.instance,
+		code: problem.code,
+		traceId: at.traceId,
+		errors: problem.faults.slice(0, LISTED_FAULTS),
+	});
+	return {
+		status,
+		headers: {
+			'content-type': PROBLEM_TYPE,
+			...(problem.retryAfterSeconds === null ? {} : { 'retry-after': String(problem.retryAfterSeconds) }),
+			...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+		},
+		body,
+	};
+}
+
+/** What the server itself says no with, by the code of its error. */
+const OF_THE_SERVER: Readonly<Record<string, ErrorCode>> = {
+	FST_ERR_CTP_BODY_TOO_LARGE: 'body-too-large',
+	FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported-media-type',
+};
+
+/** Turns whatever was thrown into a refusal. Texts of drivers stay in `cause`, for the log. `isAway`: whether an error means that the database cannot be reached. */
+export function problemOf(error: unknown, options: { isAway: (error: unknown) => boolean; bodyLimit: number }): Problem {
+	if (error instanceof Problem) return error;
+	const { code, statusCode } = (typeof error === 'object' && error !== null ? error : {}) as { code?: unknown; statusCode?: unknown };
+	const known = typeof code === 'string' ? OF_THE_SERVER[code] : undefined;
+	if (known === 'body-too-large') return new Problem(known, `The request is larger than ${options.bodyLimit} bytes.`, { cause: error });
+	if (known !== undefined) return new Problem(known, 'Send `Content-Type: application/json`.', { cause: error });
+	if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
+		return new Problem('malformed-request', 'The request cannot be read: its line, its headers or its length are not right.', {
+			cause: error,
+		});
+	}
+	if (options.isAway(error)) {
+		return new Problem('dependency-away', 'The database cannot be reached or is overloaded. Repeat the request.', {
+			cause: error,
+			retryAfterSeconds: AWAY_RETRY_SECONDS,
+		});
+	}
+	return new Problem('internal-error', 'Something went wrong here. Quote the traceId when you report it.', { cause: error });
+}

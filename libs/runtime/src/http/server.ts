@@ -1,0 +1,197 @@
+import { continueTrace, LIMITS, monotonic, Problem } from '@tidings/model';
+import type { Logger, Metrics } from '@tidings/telemetry';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { type TSchema, Type } from 'typebox';
+import { type CredentialSource, createAuthenticate } from './authenticate.js';
+import { answerBrokenRequest } from './broken-request.js';
+import { readJsonBody } from './json-body.js';
+import { type ApiInfo, gatherOpenApi, PROBLEM_SCHEMA } from './openapi.js';
+import { ID_PARAMS, NO_QUERY, type Operation, operation, pathPatternOf, routePathOf } from './operation.js';
+import { problemOf, renderProblem } from './problem.js';
+import { createValidatorCompiler } from './validate.js';
+
+/** What an API server is made of. */
+export type HttpServerOptions = {
+	readonly log: Logger;
+	readonly metrics: Metrics;
+	readonly info: ApiInfo;
+	readonly operations: readonly Operation[];
+	/** Schemas that operations refer to by `$id`. */
+	readonly schemas: readonly TSchema[];
+	readonly credentials: CredentialSource;
+	/** Whether an error means that the database is away, so that the caller is told to repeat. */
+	readonly isAway: (error: unknown) => boolean;
+	/** Bytes of a request body at most; default 40,000,000. */
+	readonly bodyLimit?: number;
+};
+
+/** How long a request may take to arrive in full. */
+const REQUEST_TIMEOUT_MS = 120_000;
+
+/** While the database is away one request tells why; the others have their line as always. */
+const AWAY_QUIET_MS = 1_000;
+
+/** On every answer: it is data, for this caller, now. */
+const HEADERS = {
+	'x-content-type-options': 'nosniff',
+	'cache-control': 'no-store',
+	'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+};
+
+/** Makes the HTTP face of a service: operations, `GET /openapi.json`, and a problem for everything else. It does not listen yet. */
+export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
+	const bodyLimit = options.bodyLimit ?? LIMITS.requestBytes;
+	const refuse = createRefuse(options, bodyLimit);
+	const app = fastify({
+		logger: false,
+		bodyLimit,
+		requestTimeout: REQUEST_TIMEOUT_MS,
+		return503OnClosing: false,
+		forceCloseConnections: 'idle',
+		clientErrorHandler: answerBrokenRequest,
+		frameworkErrors: (error, request, reply) => refuse(error, request as FastifyRequest, reply as unknown as FastifyReply),
+	});
+	const operations = [...options.operations, openApiOperation(app)];
+	app.setValidatorCompiler(createValidatorCompiler(options.schemas));
+	for (const schema of [...options.schemas, PROBLEM_SCHEMA]) app.addSchema(schema);
+	app.removeAllContentTypeParsers();
+	app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+		try {
+			done(null, readJsonBody(request, body as Buffer));
+		} catch (error) {
+			done(error as Error);
+		}
+	});
+	app.decorateRequest('caller', null);
+	app.decorateRequest('trace', null as unknown as FastifyRequest['trace']);
+	app.decorateRequest('bodySha256', null);
+	app.decorateRequest('operation', null);
+	app.addHook('onRequest', (request, reply, done) => {
+		const { traceparent } = request.headers;
+		request.trace = continueTrace(typeof traceparent === 'string' ? traceparent : undefined);
+		reply.headers(HEADERS).header('tidings-trace-id', request.trace.traceId);
+		done();
+	});
+	app.addHook('onResponse', createReport(options));
+	app.setErrorHandler((error, request, reply) => refuse(error, request, reply));
+	app.setNotFoundHandler((request, reply) => refuse(wrongPath(request, reply, operations), request, reply));
+	await gatherOpenApi(app, options.info, operations);
+	addOperations(app, operations, options.credentials);
+	return app;
+}
+
+function addOperations(app: FastifyInstance, operations: readonly Operation[], credentials: CredentialSource): void {
+	const authenticate = createAuthenticate(credentials);
+	for (const one of operations) {
+		const { access } = one;
+		app.route({
+			method: one.method,
+			url: routePathOf(one.path),
+			attachValidation: one.collectsFaults === true,
+			schema: {
+				operationId: one.operationId,
+				querystring: one.query ?? NO_QUERY,
+				...(one.path.includes('{id}') ? { params: ID_PARAMS } : {}),
+				...(one.body === undefined ? {} : { body: one.bodyOptional === true ? { ...one.body, 'x-optional': true } : one.body }),
+				response: one.answers,
+			},
+			// Before the body is read: a stranger's body is nobody's work.
+			onRequest: (request, _reply, done) => {
+				request.operation = one;
+				if (access === 'public') return done();
+				try {
+					const caller = authenticate(request, access);
+					if (!(caller instanceof Promise)) {
+						request.caller = caller;
+						return done();
+					}
+					caller.then(
+						(known) => {
+							request.caller = known;
+							done();
+						},
+						(error: Error) => done(error),
+					);
+				} catch (error) {
+					done(error as Error);
+				}
+			},
+			handler: (request, reply) => one.handle(request as Parameters<Operation['handle']>[0], reply),
+		});
+	}
+}
+
+/** Faults that the schema found in the body of an operation that collects them. Throws what makes the rest pointless: a body that cannot be read, or a wrong query. */
+export function faultsGiven(request: { readonly validationError?: unknown }): Problem['faults'] {
+	const { validationError: error } = request;
+	if (error === undefined) return [];
+	if (error instanceof Problem && error.code === 'invalid-request') return error.faults;
+	throw error;
+}
+
+function createRefuse(
+	options: HttpServerOptions,
+	bodyLimit: number,
+): (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
+	let quietUntil = 0;
+	return (error, request, reply) => {
+		const problem = problemOf(error, { isAway: options.isAway, bodyLimit });
+		// A request that the server itself could not make sense of has come past no hook.
+		request.trace ??= continueTrace(undefined);
+		const { traceId } = request.trace;
+		if (problem.code === 'internal-error') options.log.error({ traceId, err: problem.cause ?? problem }, 'request failed');
+		else if (problem.code === 'dependency-away' && monotonic() >= quietUntil) {
+			quietUntil = monotonic() + AWAY_QUIET_MS;
+			options.log.warn({ traceId, err: problem.cause }, 'database away');
+		}
+		if (request.operation?.submits === true) options.metrics.acceptRefusalsTotal.inc({ reason: problem.code });
+		const { status, headers, body } = renderProblem(problem, { instance: request.url.split('?', 1)[0] ?? '', traceId });
+		// Bytes, so that no charset is added: JSON has none.
+		return reply.code(status).headers(headers).send(Buffer.from(body));
+	};
+}
+
+/** One line and one measurement for each request. Good answers are logged at `debug` only: the metric counts them. */
+function createReport({ log, metrics }: HttpServerOptions): (request: FastifyRequest, reply: FastifyReply, done: () => void) => void {
+	return (request, reply, done) => {
+		const route = request.operation?.path ?? 'none';
+		const { statusCode: status, elapsedTime: ms } = reply;
+		metrics.httpRequestDurationSeconds.observe({ method: request.method, route, status }, ms / 1000);
+		const level = status >= 500 ? 'error' : status >= 400 ? 'info' : 'debug';
+		if (log.isLevelEnabled(level)) {
+			const tenantId = request.caller?.tenant.id;
+			log[level](
+				{ traceId: request.trace.traceId, method: request.method, route, status, ms: Math.round(ms * 10) / 10, tenantId },
+				'request',
+			);
+		}
+		done();
+	};
+}
+
+function wrongPath(request: FastifyRequest, reply: FastifyReply, operations: readonly Operation[]): Problem {
+	const path = request.url.split('?', 1)[0] ?? '';
+	const there = operations.filter((one) => pathPatternOf(one.path).test(path));
+	if (there.length === 0) return new Problem('not-found', 'There is no such path. `GET /openapi.json` lists all.');
+	const allowed = [...new Set(there.flatMap((one) => (one.method === 'GET' ? ['GET', 'HEAD'] : [one.method])))].join(', ');
+	reply.header('allow', allowed);
+	return new Problem('method-not-allowed', `This path has no ${request.method}; it has ${allowed}.`);
+}
+
+function openApiOperation(app: FastifyInstance): Operation {
+	let text: string | null = null;
+	return operation({
+		method: 'GET',
+		path: '/openapi.json',
+		operationId: 'getOpenApi',
+		tag: 'About',
+		summary: 'This document',
+		access: 'public',
+		answers: { 200: Type.Unsafe<object>({ type: 'object', additionalProperties: true, description: 'The OpenAPI document of this API.' }) },
+		example: { openapi: '3.1.0' },
+		handle: (_request, reply) => {
+			text ??= JSON.stringify(app.swagger());
+			return reply.header('content-type', 'application/json').send(text);
+		},
+	});
+}

@@ -1,0 +1,90 @@
+import { random } from '@tidings/model';
+import type { Logger } from '@tidings/telemetry';
+import type { Part } from './part.js';
+
+/** A loop that can be woken. As a part: `quiet` begins no further run, `stop` awaits the run under way. */
+export type Poll = Part & {
+	/** Run now, or once more right after the run under way. Any number of calls until that run begins are one. */
+	wake(): void;
+};
+
+/** What a poll does and how often. */
+export type PollOptions = {
+	readonly name: string;
+	/** Milliseconds from the end of a run to the next one when nobody wakes it. */
+	readonly intervalMs: number;
+	/** One run. `stopping` is aborted when the poll becomes quiet, so that a long run can end early. Rejecting is survived. */
+	readonly act: (stopping: AbortSignal) => Promise<void>;
+	readonly log: Logger;
+	/** Pause after the first failure in a row, doubled with each further one up to `most` milliseconds; default 200 and 30,000. Varied by ±25 %. */
+	readonly backoff?: { readonly first: number; readonly most: number };
+};
+
+/**
+ * Makes a poll. The first run begins with `start`; runs never overlap. After a failing run it pauses for the backoff, which no wake-up cuts short,
+ * and logs one line; one more when it works again.
+ */
+export function createPoll(options: PollOptions): Poll {
+	const stopping = new AbortController();
+	let woken = false;
+	let failures = 0;
+	let interrupt: (() => void) | null = null;
+	let running: Promise<void> = Promise.resolve();
+
+	const run = async (): Promise<void> => {
+		woken = false;
+		try {
+			await options.act(stopping.signal);
+			if (failures > 0) options.log.info({ poll: options.name, failures }, 'poll works again');
+			failures = 0;
+		} catch (error) {
+			failures += 1;
+			options.log.warn({ poll: options.name, failures, err: error }, 'poll failed and will be repeated');
+		}
+	};
+	/** Always lets the event loop turn once, also when it is woken already. */
+	const pause = (): Promise<void> =>
+		new Promise((resolve) => {
+			const wakeable = failures === 0;
+			if (wakeable && woken) {
+				setImmediate(resolve);
+				return;
+			}
+			const done = (): void => {
+				clearTimeout(timer);
+				interrupt = null;
+				resolve();
+			};
+			const timer = setTimeout(done, wakeable ? options.intervalMs : backoffMs(failures, options.backoff));
+			interrupt = () => (wakeable || stopping.signal.aborted) && done();
+		});
+	const loop = async (): Promise<void> => {
+		while (!stopping.signal.aborted) {
+			await run();
+			if (!stopping.signal.aborted) await pause();
+		}
+	};
+	const quiet = (): void => {
+		stopping.abort();
+		interrupt?.();
+	};
+	return {
+		name: options.name,
+		start: async () => {
+			running = loop();
+		},
+		wake: () => {
+			woken = true;
+			interrupt?.();
+		},
+		quiet,
+		stop: async () => {
+			quiet();
+			await running;
+		},
+	};
+}
+
+function backoffMs(failures: number, backoff: PollOptions['backoff'] = { first: 200, most: 30_000 }): number {
+	return Math.min(backoff.most, backoff.first * 2 ** (failures - 1)) * (0.75 + random() / 2);
+}

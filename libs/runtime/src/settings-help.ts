@@ -1,0 +1,41 @@
+import type { TObject } from 'typebox';
+import { type DescribedSetting, describeSettings } from './describe-setting.js';
+
+/** The text of `--help`: each setting, its meaning, its values and its default. */
+export function settingsHelp(service: string, about: string, schema: TObject): string {
+	return [
+		`${service}: ${about}`,
+		'',
+		`Usage: node services/${service}/dist/main.js [--check-config | --help]`,
+		'',
+		'  --check-config  read the settings, report every fault, connect to nothing; exits 0 or 78',
+		'  --help          this text',
+		'',
+		'Settings come from the environment. NAME_FILE may name a file that holds the value of NAME.',
+		'',
+		...describeSettings(schema).flatMap((setting) => [
+			`${setting.name} (${setting.required ? 'required' : `default: ${defaultOf(setting)}`})`,
+			`  ${setting.description}`,
+			`  Values: ${setting.form}`,
+			'',
+		]),
+	].join('\n');
+}
+
+/** The settings of one service as a Markdown section with a table: a part of docs/config.md. */
+export function settingsTable(service: string, schema: TObject): string {
+	const rows = describeSettings(schema).map(
+		(setting) => `| \`${setting.name}\` | ${defaultOf(setting)} | ${cell(setting.form)} | ${cell(setting.description)} |`,
+	);
+	return [`## ${service}`, '', '| setting | default | values | meaning |', '|---|---|---|---|', ...rows, ''].join('\n');
+}
+
+function defaultOf(setting: DescribedSetting): string {
+	if (setting.required) return 'required';
+	if (setting.fallback === null) return 'none';
+	return `${setting.fallback}${setting.unit === null ? '' : ` ${setting.unit}`}`;
+}
+
+function cell(text: string): string {
+	return text.replaceAll('|', '\\|');
+}

@@ -1,0 +1,130 @@
+import { DEFAULT_RETRY } from '@tidings/model';
+import { LOG_LEVELS } from '@tidings/telemetry';
+import { Type } from 'typebox';
+
+/*
+ * The settings that services share, each declared once; a service's schema picks from them and adds its own.
+ * Beside JSON Schema: `unit` is shown with the value, `form` says in words what `pattern` wants, `secret` keeps the value out of every message.
+ */
+
+/** A share of a retry policy, for TIDINGS_RETRY_TYPES: any of the six. */
+const retryOverride = Type.Object(
+	{
+		maxAttempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+		baseSeconds: Type.Optional(Type.Number({ minimum: 0 })),
+		maxSeconds: Type.Optional(Type.Number({ minimum: 0 })),
+		multiplier: Type.Optional(Type.Number({ minimum: 1 })),
+		jitter: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+		quotaFloorSeconds: Type.Optional(Type.Number({ minimum: 0 })),
+	},
+	{ additionalProperties: false },
+);
+
+const port = { minimum: 0, maximum: 65_535 };
+const KEY = '[A-Za-z0-9._-]{1,64}:[A-Za-z0-9+/]{43}=';
+
+/** How failed attempts are repeated: read them with `retryPolicies`. */
+export const RETRY_SETTINGS = {
+	TIDINGS_RETRY_MAX_ATTEMPTS: Type.Integer({
+		description: 'Attempts of a message that may fail before it becomes a dead letter.',
+		default: DEFAULT_RETRY.maxAttempts,
+		minimum: 1,
+		maximum: 100,
+	}),
+	TIDINGS_RETRY_BASE_SECONDS: Type.Number({
+		description: 'Delay after the first failed attempt.',
+		default: DEFAULT_RETRY.baseSeconds,
+		minimum: 0,
+		unit: 's',
+	}),
+	TIDINGS_RETRY_MAX_SECONDS: Type.Number({
+		description: 'No delay is longer, before jitter.',
+		default: DEFAULT_RETRY.maxSeconds,
+		minimum: 0,
+		unit: 's',
+	}),
+	TIDINGS_RETRY_MULTIPLIER: Type.Number({
+		description: 'Each further failed attempt multiplies the delay by this.',
+		default: DEFAULT_RETRY.multiplier,
+		minimum: 1,
+	}),
+	TIDINGS_RETRY_JITTER: Type.Number({
+		description: 'Share of the delay by which it varies both ways: 0.5 is ±50 %.',
+		default: DEFAULT_RETRY.jitter,
+		minimum: 0,
+		maximum: 1,
+	}),
+	TIDINGS_RETRY_QUOTA_FLOOR_SECONDS: Type.Number({
+		description: "Least delay after a provider's answer that a quota or rate is used up.",
+		default: DEFAULT_RETRY.quotaFloorSeconds,
+		minimum: 0,
+		unit: 's',
+	}),
+	TIDINGS_RETRY_TYPES: Type.Record(Type.String(), retryOverride, {
+		description:
+			'Exceptions by message type, field by field: {"order.confirmed": {"maxAttempts": 8}}. Fields: maxAttempts, baseSeconds, maxSeconds, multiplier, jitter, quotaFloorSeconds.',
+		default: {},
+	}),
+};
+
+/** Every shared setting. */
+export const SETTINGS = {
+	DATABASE_URL: Type.String({
+		description: 'The PostgreSQL database.',
+		pattern: '^postgres(ql)?://.+',
+		form: 'postgres://user:password@host:5432/database',
+		secret: true,
+	}),
+	BROKER_URL: Type.String({
+		description: 'The broker.',
+		pattern: '^(embedded:|(pulsar(\\+ssl)?|wss?)://.+)',
+		form: 'pulsar://host:6650, pulsar+ssl://…, ws://host:8080, wss://… or embedded:',
+		secret: true,
+	}),
+	BROKER_NAMESPACE: Type.String({
+		description: 'Tenant and namespace of the topics at the broker.',
+		default: 'public/default',
+		pattern: '^[\\w.=:-]+/[\\w.=:-]+$',
+		form: 'tenant/namespace',
+	}),
+	TIDINGS_HTTP_PORT: Type.Integer({ description: 'Port of the API; 0 is any free one.', default: 7070, ...port }),
+	TIDINGS_ADMIN_PORT: Type.Integer({ description: 'Port of /livez, /readyz and /metrics; 0 is any free one.', default: 7072, ...port }),
+	TIDINGS_SECRET_KEYS: Type.String({
+		description: 'Keys that seal credentials at rest, newest first: the first seals, all open.',
+		pattern: `^${KEY}(,${KEY})*$`,
+		form: 'keyId:base64 of 32 bytes, several separated by commas',
+		secret: true,
+	}),
+	...RETRY_SETTINGS,
+	TIDINGS_LEASE_SECONDS: Type.Integer({
+		description: 'How long a claimed record belongs to its sender before it is rescued. Must be above TIDINGS_SEND_DEADLINE_SECONDS.',
+		default: 120,
+		minimum: 1,
+		maximum: 86_400,
+		unit: 's',
+	}),
+	TIDINGS_SEND_DEADLINE_SECONDS: Type.Number({
+		description: 'Total time of one attempt at a provider.',
+		default: 90,
+		exclusiveMinimum: 0,
+		maximum: 86_400,
+		unit: 's',
+	}),
+	TIDINGS_HEAL_SECONDS: Type.Number({
+		description: 'A published message that nobody claims for this long is published again; doubles each time.',
+		default: 600,
+		exclusiveMinimum: 0,
+		unit: 's',
+	}),
+	TIDINGS_DRAIN_SECONDS: Type.Number({
+		description: 'How long a stop waits for what is in hand. Keep it below the grace period of what runs the service.',
+		default: 25,
+		exclusiveMinimum: 0,
+		unit: 's',
+	}),
+	TIDINGS_ALLOW_PRIVATE_HOSTS: Type.Boolean({
+		description: 'Whether servers that tenants name may have private, loopback or link-local addresses.',
+		default: false,
+	}),
+	LOG_LEVEL: Type.Enum([...LOG_LEVELS], { description: 'Least level that is logged.', default: 'info' }),
+};

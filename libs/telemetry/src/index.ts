@@ -1,0 +1,5 @@
+export { metricsTable } from './describe-metrics.js';
+export { createLogger, LOG_LEVELS, type Logger, type LogLevel } from './log.js';
+export type { MetricRow } from './metric-row.js';
+export { type Counter, channelLabel, createMetrics, type Gauge, type Histogram, type Metrics } from './metrics.js';
+export { DEPENDENCIES, type Dependency, METRICS, type MetricKey } from './metrics-table.js';

@@ -1,0 +1,54 @@
+import type { Fault, FaultCode } from '@tidings/model';
+import { pointerTo } from '@tidings/runtime';
+import { faultOfLine, faultOfText } from './text.js';
+
+/** Collects the faults of one request, each once. */
+export type Faults = {
+	readonly list: readonly Fault[];
+	add(pointer: string, code: FaultCode, detail: string): void;
+};
+
+/** Begins with the faults that the schema found. */
+export function collectFaults(given: readonly Fault[]): Faults {
+	const list = [...given];
+	const keyOf = (pointer: string, code: string): string => `${code}\n${pointer}`;
+	const seen = new Set(given.map((one) => keyOf(one.pointer, one.code)));
+	const add: Faults['add'] = (pointer, code, detail) => {
+		const key = keyOf(pointer, code);
+		if (seen.has(key)) return;
+		seen.add(key);
+		list.push({ pointer, code, detail });
+	};
+	return { list, add };
+}
+
+/** A body or a part of it before it is known to be right. */
+export type Raw = Readonly<Record<string, unknown>>;
+
+/** An object to look into, when the value is one. */
+export function rawOf(value: unknown): Raw | null {
+	return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : null;
+}
+
+/** The entries of a list, as many as could be right; none when the value is no list. */
+export function listOf(value: unknown, most: number): readonly unknown[] {
+	return Array.isArray(value) ? value.slice(0, most) : [];
+}
+
+/** A field's text when it is one line as it should be; null when it is absent or wrong, which is then among the faults. */
+export function lineOf(raw: Raw, field: string, at: string, faults: Faults): string | null {
+	return checked(raw[field], { at, field }, faults, faultOfLine);
+}
+
+/** The same for a text of several lines. */
+export function textOf(raw: Raw, field: string, at: string, faults: Faults): string | null {
+	return checked(raw[field], { at, field }, faults, faultOfText);
+}
+
+function checked(value: unknown, place: { at: string; field: string }, faults: Faults, faultOf: (text: string) => string | null): string | null {
+	if (typeof value !== 'string') return null;
+	const fault = faultOf(value);
+	if (fault === null) return value;
+	faults.add(pointerTo(place.at, place.field), 'control-character', fault);
+	return null;
+}

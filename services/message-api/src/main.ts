@@ -1,0 +1,35 @@
+import { parseKeys } from '@tidings/crypto';
+import { dbPart, openDb } from '@tidings/db';
+import { retryPolicies, runService } from '@tidings/runtime';
+import { createLogger, createMetrics } from '@tidings/telemetry';
+import { readSettings } from './config.js';
+import { messageApiParts } from './parts.js';
+
+const VERSION = '0.1.0';
+const settings = readSettings();
+const log = createLogger({ service: 'message-api', level: settings.LOG_LEVEL });
+const metrics = createMetrics({ service: 'message-api', version: VERSION });
+const db = openDb({
+	url: settings.DATABASE_URL,
+	name: 'message-api',
+	connections: settings.TIDINGS_DATABASE_CONNECTIONS,
+	onLost: (error) => log.warn({ err: error }, 'database connection lost'),
+});
+const api = messageApiParts({
+	db,
+	log,
+	metrics,
+	keyring: parseKeys(settings.TIDINGS_SECRET_KEYS),
+	httpPort: settings.TIDINGS_HTTP_PORT,
+	allowPrivateHosts: settings.TIDINGS_ALLOW_PRIVATE_HOSTS,
+	policyOf: retryPolicies(settings),
+	version: VERSION,
+});
+await runService({
+	name: 'message-api',
+	log,
+	metrics,
+	parts: [dbPart(db), ...api.parts],
+	adminPort: settings.TIDINGS_ADMIN_PORT,
+	drainSeconds: settings.TIDINGS_DRAIN_SECONDS,
+});

@@ -1,0 +1,123 @@
+import type { AcceptResult } from '@tidings/db';
+import { LIMITS } from '@tidings/model';
+import { callerOf, faultsGiven, type Operation, type OperationRequest, operation } from '@tidings/runtime';
+import type { Metrics } from '@tidings/telemetry';
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import { acceptMails, checkMails, type MailContext, type MailSubmission, type ReadyMail } from '../accept-mails.js';
+import { listOf, rawOf } from '../checks/faults.js';
+import { answerOf, readIdempotencyKey } from '../submission.js';
+import { nullable, timeText } from './shapes.js';
+
+const Query = Type.Object(
+	{ validateOnly: Type.Optional(Type.Enum(['true', 'false'], { description: '`true`: every check is run, nothing is written, and the answer is 200 with a preview.' })) },
+	{ additionalProperties: false },
+);
+
+const Preview = Type.Object(
+	{
+		subject: Type.String(),
+		text: nullable(Type.String()),
+		html: nullable(Type.String()),
+		recipients: Type.Array(Type.Object({ role: Type.String(), address: Type.String(), name: nullable(Type.String()) })),
+		serverId: Type.String({ description: 'The mail server it would go through.' }),
+		cost: Type.Integer({ description: 'What it would cost of the quota: its recipients.' }),
+	},
+	{ $id: 'MailPreview' },
+);
+
+const AcceptedMail = Type.Object(
+	{
+		id: Type.String({ format: 'uuid', description: 'The message: `GET /v1/messages/{id}`. With `deduplicated`, the one that was there already.' }),
+		status: Type.String({ description: 'The state in which messages are accepted: always `PENDING`.' }),
+		createdAt: timeText('When the request was accepted.'),
+		deduplicated: Type.Optional(Type.Boolean({ description: 'There only when `true`: the `dedupeKey` was known, nothing was written.' })),
+	},
+	{ $id: 'AcceptedMail', description: 'Accepted: committed, to be sent.' },
+);
+
+const AcceptedBatch = Type.Object(
+	{
+		ids: Type.Array(Type.String({ format: 'uuid' }), { description: 'In the order of the items.' }),
+		deduplicated: Type.Optional(Type.Array(Type.Integer(), { description: 'There only when some were: the positions whose `dedupeKey` was known.' })),
+	},
+	{ $id: 'AcceptedBatch', description: 'Accepted: committed, to be sent.' },
+);
+
+/** Schemas that these operations refer to. */
+export const MAIL_ANSWERS = [Preview, AcceptedMail, AcceptedBatch];
+
+const EXAMPLE = { to: ['ann@example.com'], subject: 'Your order A-17', text: 'It is on its way.', type: 'order.confirmed', metadata: { orderNo: 'A-17' } };
+const shared = {
+	method: 'POST',
+	tag: 'Mails',
+	access: 'messages:send',
+	query: Query,
+	collectsFaults: true,
+	submits: true,
+} as const;
+
+/** `POST /v1/mails` and `POST /v1/mails:batch` (api §3). */
+export function mailOperations(context: MailContext, metrics: Metrics): Operation[] {
+	const submit = async (request: OperationRequest, reply: FastifyReply, kind: 'one' | 'batch', mails: MailSubmission['mails']): Promise<AcceptResult | readonly ReadyMail[]> => {
+		const caller = callerOf(request);
+		const faults = faultsGiven(request);
+		const isTrial = (request.query as { validateOnly?: string }).validateOnly === 'true';
+		const idempotency = readIdempotencyKey(request, caller.tenant.id, kind === 'one' ? 'POST /v1/mails' : 'POST /v1/mails:batch');
+		const submission = { caller, trace: request.trace, mails, faults, idempotency };
+		if (isTrial) {
+			const checked = await checkMails(context, submission);
+			if ('refusal' in checked) throw checked.refusal;
+			return checked.mails;
+		}
+		const result = await acceptMails(context, submission);
+		if (result.kind === 'accepted') metrics.acceptDurationSeconds.observe({ kind }, reply.elapsedTime / 1000);
+		if (result.kind === 'replayed') {
+			metrics.idempotentReplaysTotal.inc();
+			reply.header('idempotent-replayed', 'true');
+		}
+		return result;
+	};
+	const one = operation({
+		...shared,
+		path: '/v1/mails',
+		operationId: 'sendMail',
+		summary: 'Send a mail',
+		description: 'Answered when the mail is committed; it is delivered afterwards, also over restarts. `Location` names the message.',
+		body: Type.Ref('Mail'),
+		answers: { 200: Type.Object({ valid: Type.Boolean(), preview: Type.Ref('MailPreview') }, { description: 'With `validateOnly`: it would be accepted.' }), 202: Type.Ref('AcceptedMail') },
+		example: EXAMPLE,
+		handle: async (request, reply) => {
+			const result = await submit(request, reply, 'one', [{ at: '', body: request.body }]);
+			if (!('kind' in result)) return { valid: true, preview: result.map(previewOf)[0] };
+			const { accepted } = answerOf(result);
+			const [id = ''] = accepted.ids;
+			reply.code(202).header('location', `/v1/messages/${id}`);
+			return { id, status: 'PENDING', createdAt: accepted.createdAt, ...(accepted.deduplicated.length > 0 ? { deduplicated: true } : {}) };
+		},
+	});
+	const batch = operation({
+		...shared,
+		path: '/v1/mails:batch',
+		operationId: 'sendMails',
+		summary: 'Send up to 500 mails, all or none',
+		description: 'One fault in one item refuses the whole batch; its pointer begins with `/items/{n}`.',
+		body: Type.Ref('MailBatch'),
+		answers: { 200: Type.Object({ valid: Type.Boolean(), previews: Type.Array(Type.Ref('MailPreview')) }, { description: 'With `validateOnly`: they would be accepted.' }), 202: Type.Ref('AcceptedBatch') },
+		example: { items: [EXAMPLE] },
+		handle: async (request, reply) => {
+			const mails = listOf(rawOf(request.body)?.['items'], LIMITS.batchItems).map((body, index) => ({ at: `/items/${index}`, body }));
+			const result = await submit(request, reply, 'batch', mails);
+			if (!('kind' in result)) return { valid: true, previews: result.map(previewOf) };
+			const { accepted } = answerOf(result);
+			reply.code(202);
+			return { ids: accepted.ids, ...(accepted.deduplicated.length > 0 ? { deduplicated: accepted.deduplicated } : {}) };
+		},
+	});
+	return [one, batch];
+}
+
+function previewOf({ draft, server }: ReadyMail): object {
+	const recipients = draft.recipients.map(({ role, address, name }) => ({ role, address, name }));
+	return { subject: draft.subject, text: draft.text, html: draft.html, recipients, serverId: server.id, cost: recipients.length };
+}

@@ -1,0 +1,98 @@
+import type { Db } from '@tidings/db';
+import { Problem } from '@tidings/model';
+import { callerOf, type Operation, type OperationRequest, operation } from '@tidings/runtime';
+import { type TObject, Type } from 'typebox';
+import type { ActContext, ActResult } from '../act-on-message.js';
+import { cancelMessage } from '../cancel-message.js';
+import { faultOfText } from '../checks/text.js';
+import { releaseMessage } from '../release-message.js';
+import { retryMessage } from '../retry-message.js';
+import { MessageSchema, showMessage } from './message-shape.js';
+import { noSuchMessage, requireMessage } from './messages.js';
+
+const note = Type.Optional(Type.String({ maxLength: 1_000, description: 'Why; kept in the audit.' }));
+const Note = Type.Object({ note }, { additionalProperties: false });
+const Release = Type.Object(
+	{
+		resolution: Type.Enum(['resend', 'delivered', 'failed'], { description: '`resend`: send it again. `delivered`: it did arrive. `failed`: it did not, and shall not.' }),
+		note,
+	},
+	{ additionalProperties: false },
+);
+
+const Cancelled = Type.Object(
+	{ ...(MessageSchema as TObject).properties, mayHaveBeenSent: Type.Boolean({ description: 'An earlier attempt ended so that nobody knows whether it was sent.' }) },
+	{ $id: 'CancelledMessage', description: 'The message, cancelled.' },
+);
+
+/** Schemas that these operations refer to. */
+export const ACT_ANSWERS = [Cancelled];
+
+const shared = { method: 'POST', tag: 'Messages', access: 'messages:act', errors: ['state-conflict'] } as const;
+
+/** `POST /v1/messages/{id}:cancel`, `:retry` and `:release` (api §4). Each answers the message as it is afterwards. */
+export function messageActOperations(db: Db): Operation[] {
+	const act = async (request: OperationRequest, run: (context: ActContext, tenantId: string, id: string) => Promise<ActResult>): Promise<object> => {
+		const caller = callerOf(request);
+		const tenantId = caller.tenant.id;
+		const id = request.params.id.toLowerCase();
+		const result = await run({ db, actor: caller.actor, traceId: request.trace.traceId }, tenantId, id);
+		switch (result.kind) {
+			case 'not-found':
+				throw noSuchMessage();
+			case 'conflict':
+				throw new Problem('state-conflict', `The message is ${result.status}: this act has no meaning there, or another was quicker.`);
+			case 'refused':
+				throw new Problem('invalid-request', result.detail, { faults: [{ pointer: '', code: 'in-the-past', detail: result.detail }] });
+			case 'done': {
+				const message = showMessage(await requireMessage(db.pool, tenantId, id), caller);
+				return result.mayHaveBeenSent === undefined ? message : { ...message, mayHaveBeenSent: result.mayHaveBeenSent };
+			}
+		}
+	};
+	return [
+		operation({
+			...shared,
+			path: '/v1/messages/{id}:cancel',
+			operationId: 'cancelMessage',
+			summary: 'Cancel a message that waits',
+			description: 'Only PENDING and RETRY can be cancelled. The answer is "cancelled" only when no sender was quicker.',
+			body: Note,
+			bodyOptional: true,
+			answers: { 200: Type.Ref('CancelledMessage') },
+			example: { note: 'ordered twice' },
+			handle: async (request) => await act(request, (context, tenantId, id) => cancelMessage(context, tenantId, id, noteOf(request.body))),
+		}),
+		operation({
+			...shared,
+			path: '/v1/messages/{id}:retry',
+			operationId: 'retryMessage',
+			summary: 'Send a message once more',
+			description: 'PENDING and RETRY become due now. FAILED, DEAD_LETTER, EXPIRED, and CANCELLED before any attempt, get one new try.',
+			body: Note,
+			bodyOptional: true,
+			answers: { 200: Type.Ref('Message') },
+			example: { note: 'password mended' },
+			handle: async (request) => await act(request, (context, tenantId, id) => retryMessage(context, tenantId, id, noteOf(request.body))),
+		}),
+		operation({
+			...shared,
+			path: '/v1/messages/{id}:release',
+			operationId: 'releaseMessage',
+			summary: 'Decide about a message that is HELD',
+			body: Release,
+			answers: { 200: Type.Ref('Message') },
+			example: { resolution: 'resend', note: 'the provider says that it never came' },
+			handle: async (request) =>
+				await act(request, (context, tenantId, id) => releaseMessage(context, tenantId, id, { resolution: request.body.resolution, ...noteOf(request.body) })),
+		}),
+	];
+}
+
+function noteOf(body: { note?: string } | null | undefined): { note?: string } {
+	const text = body?.note;
+	if (text === undefined) return {};
+	const fault = faultOfText(text);
+	if (fault !== null) throw new Problem('invalid-request', 'The note is refused.', { faults: [{ pointer: '/note', code: 'control-character', detail: fault }] });
+	return { note: text };
+}

@@ -1,0 +1,138 @@
+import type { Db } from '@tidings/db';
+import { Problem } from '@tidings/model';
+import { type Caller, callerOf, type Operation, operation } from '@tidings/runtime';
+import { Type } from 'typebox';
+import { readTimeline } from '../read-timeline.js';
+import { ANSWER_FIELDS, maskAnswer } from './message-shape.js';
+import { noSuchMessage } from './messages.js';
+import { nullable, timeText } from './shapes.js';
+
+const AttemptSchema = Type.Object(
+	{
+		attemptNo: Type.Integer(),
+		tryNo: Type.Integer({ description: 'Several when one attempt went to several providers.' }),
+		startedAt: timeText('When a sender took it.'),
+		finishedAt: timeText('When its end was written.'),
+		provider: Type.String(),
+		outcome: Type.Enum(['ACCEPTED', 'PARTIAL', 'REFUSED', 'AMBIGUOUS', 'UNKNOWN']),
+		stage: nullable(Type.String()),
+		category: nullable(Type.String()),
+		...ANSWER_FIELDS,
+		ambiguous: Type.Boolean(),
+		worker: Type.String(),
+	},
+	{ $id: 'Attempt', description: 'One try to deliver a message.' },
+);
+
+const TimelineSchema = Type.Object(
+	{
+		at: timeText('When.'),
+		event: Type.Enum(['accepted', 'published', 'claimed', 'attempt', 'settled', 'acted']),
+		attemptNo: nullable(Type.Integer()),
+		status: nullable(Type.String({ description: '`settled`: where it came to its end.' })),
+		outcome: nullable(Type.String({ description: '`attempt`: how it ended.' })),
+		worker: nullable(Type.String({ description: '`claimed`: which sender.' })),
+		actor: nullable(Type.String({ description: '`acted`: who.' })),
+		action: nullable(Type.String({ description: '`acted`: what.' })),
+		note: nullable(Type.String({ description: '`acted`: what they noted.' })),
+	},
+	{ $id: 'TimelineEntry', description: 'One thing that happened to a message.' },
+);
+
+const Mailbox = { address: Type.String(), name: nullable(Type.String()) };
+const ContentSchema = Type.Object(
+	{
+		subject: nullable(Type.String()),
+		text: nullable(Type.String()),
+		html: nullable(Type.String()),
+		headers: Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' } }),
+		from: Type.Object(Mailbox),
+		replyTo: Type.Unsafe<{ address: string; name: string | null } | null>({ ...Type.Object(Mailbox), type: ['object', 'null'] }),
+		recipients: Type.Array(Type.Object({ role: Type.String(), ...Mailbox })),
+		attachments: Type.Array(Type.Object({ filename: Type.String(), contentType: Type.String(), contentId: nullable(Type.String()), bytes: Type.Integer() })),
+	},
+	{ $id: 'MessageContent', description: 'What is sent, as it was rendered at acceptance.' },
+);
+
+/** Schemas that these operations refer to. */
+export const DETAIL_ANSWERS = [AttemptSchema, TimelineSchema, ContentSchema];
+
+const all = <T extends ReturnType<typeof Type.Ref>>(item: T) => Type.Object({ data: Type.Array(item), nextCursor: Type.Null({ description: 'There is one page only.' }) });
+const shared = { method: 'GET', tag: 'Messages' } as const;
+
+/** `GET /v1/messages/{id}/attempts`, `/timeline` and `/content` (api §4). */
+export function messageDetailOperations(db: Db): Operation[] {
+	return [
+		operation({
+			...shared,
+			path: '/v1/messages/{id}/attempts',
+			operationId: 'listAttempts',
+			access: 'messages:read',
+			summary: 'Every try to deliver a message',
+			answers: { 200: all(Type.Ref('Attempt')) },
+			example: { data: [{ attemptNo: 1, tryNo: 1, provider: 'smtp', outcome: 'ACCEPTED', stage: 'DOT', code: '250', ambiguous: false }], nextCursor: null },
+			handle: async (request) => ({ data: await readAttempts(db, callerOf(request), request.params.id), nextCursor: null }),
+		}),
+		operation({
+			...shared,
+			path: '/v1/messages/{id}/timeline',
+			operationId: 'getTimeline',
+			access: 'messages:read',
+			summary: 'What happened to a message, in order of time',
+			answers: { 200: all(Type.Ref('TimelineEntry')) },
+			example: { data: [{ at: '2026-11-30T09:00:00.000Z', event: 'accepted' }], nextCursor: null },
+			handle: async (request) => {
+				const entries = await readTimeline(db, callerOf(request).tenant.id, request.params.id);
+				if (entries === null) throw noSuchMessage();
+				return { data: entries, nextCursor: null };
+			},
+		}),
+		operation({
+			...shared,
+			path: '/v1/messages/{id}/content',
+			operationId: 'getContent',
+			access: 'content:read',
+			summary: 'What is sent: addresses in full and bodies',
+			answers: { 200: Type.Ref('MessageContent') },
+			example: { subject: 'Your order A-17', text: 'It is on its way.', html: null, headers: {}, from: { address: 'shop@example.com', name: 'Shop' } },
+			handle: async (request) => await readContent(db, callerOf(request).tenant.id, request.params.id),
+		}),
+	];
+}
+
+async function readAttempts({ prisma }: Db, caller: Caller, id: string): Promise<object[]> {
+	const tenantId = caller.tenant.id;
+	const [record, attempts] = await Promise.all([
+		prisma.sendRecord.findFirst({ where: { id, tenantId }, select: { id: true } }),
+		prisma.deliveryAttempt.findMany({ where: { id, tenantId }, orderBy: [{ attemptNo: 'asc' }, { tryNo: 'asc' }] }),
+	]);
+	if (record === null) throw noSuchMessage();
+	const sees = caller.capabilities.has('content:read');
+	return attempts.map(({ startedAt, finishedAt, answer, ...same }) => ({
+		...same,
+		startedAt: startedAt.toISOString(),
+		finishedAt: finishedAt.toISOString(),
+		text: sees ? answer : maskAnswer(answer),
+	}));
+}
+
+async function readContent({ prisma }: Db, tenantId: string, id: string): Promise<object> {
+	const where = { id, tenantId };
+	const [payload, recipients, attachments] = await Promise.all([
+		prisma.sendPayload.findFirst({ where }),
+		prisma.sendRecipient.findMany({ where, orderBy: { n: 'asc' }, select: { role: true, address: true, name: true } }),
+		prisma.attachment.findMany({ where, orderBy: { n: 'asc' }, select: { filename: true, contentType: true, contentId: true, bytes: true } }),
+	]);
+	if (payload === null) throw noSuchMessage();
+	if (payload.keyId !== null) throw new Problem('internal-error', 'The content is sealed with a key that this release does not use.');
+	return {
+		subject: payload.subject,
+		text: payload.bodyText,
+		html: payload.bodyHtml,
+		headers: payload.headers,
+		from: { address: payload.fromAddress, name: payload.fromName },
+		replyTo: payload.replyTo,
+		recipients,
+		attachments,
+	};
+}

@@ -1,0 +1,95 @@
+import type { MessageRow } from '@tidings/db';
+import { CATEGORIES, CHANNELS, LANES, SEND_STATUSES } from '@tidings/model';
+import type { Caller } from '@tidings/runtime';
+import { type Static, Type } from 'typebox';
+import { maskAddress, maskAddressesIn } from '../checks/address.js';
+import { nullable, timeText } from './shapes.js';
+
+const time = (description: string) => nullable(timeText(description));
+const text = (description: string) => nullable(Type.String({ description }));
+
+/** What a provider said, by its codes (RFC 5321, RFC 3463) and words. */
+export const ANSWER_FIELDS = {
+	code: text('Reply code, such as `550`.'),
+	enhancedCode: text('Enhanced status code, such as `5.1.1`.'),
+	text: text("The provider's own words."),
+};
+
+/** A message as it is read (api §4). */
+export const MessageSchema = Type.Object(
+	{
+		id: Type.String({ format: 'uuid' }),
+		channel: Type.Enum([...CHANNELS]),
+		type: Type.String(),
+		status: Type.Enum([...SEND_STATUSES]),
+		scope: Type.Enum(['TENANT', 'PLATFORM']),
+		priority: Type.Enum([...LANES]),
+		recipients: Type.Array(
+			Type.Object({
+				role: Type.Enum(['to', 'cc', 'bcc']),
+				address: Type.String({ description: 'Masked without the capability `content:read`.' }),
+				outcome: Type.Enum(['OPEN', 'ACCEPTED', 'REFUSED', 'BOUNCED', 'DELIVERED'], { description: "`ACCEPTED` is a provider's yes, `DELIVERED` only proof." }),
+				...ANSWER_FIELDS,
+			}),
+		),
+		subject: text('Null without the capability `content:read`.'),
+		attempts: Type.Integer({ description: 'How often a sender took it.' }),
+		budgetUsed: Type.Integer({ description: 'Attempts that counted as failed.' }),
+		budgetMax: Type.Integer({ description: 'Failed attempts after which it is a dead letter.' }),
+		waits: Type.Integer({ description: 'Times it was put off without an attempt being counted.' }),
+		partial: Type.Boolean({ description: 'Some recipients were accepted and some were not.' }),
+		ambiguous: Type.Boolean({ description: 'Of some attempt nobody knows how it ended. Once true it stays true.' }),
+		reason: text('Why it ended as it did, where that is not plain.'),
+		dueAt: time('When it is tried next.'),
+		notBefore: time('As given.'),
+		validUntil: time('As given.'),
+		createdAt: timeText('When it was accepted.'),
+		sentAt: time('When it was sent.'),
+		finishedAt: time('When it came to its end.'),
+		lastError: Type.Unsafe<{ category: string; stage: string | null; code: string | null; enhancedCode: string | null; text: string | null } | null>({
+			...Type.Object({ category: Type.Enum([...CATEGORIES]), stage: text('How far the conversation had come.'), ...ANSWER_FIELDS }),
+			type: ['object', 'null'],
+			description: 'The newest answer that was not a yes.',
+		}),
+		providerMessageId: text("The provider's own id."),
+		serverId: nullable(Type.String({ format: 'uuid' })),
+		dedupeKey: Type.String({ description: 'As stored; `~standalone:{id}` when none was given.' }),
+		notificationId: nullable(Type.String({ format: 'uuid' })),
+		deadLetterId: nullable(Type.String({ format: 'uuid', description: 'Its open dead letter.' })),
+		traceId: Type.String(),
+		metadata: Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' } }),
+	},
+	{ $id: 'Message', description: 'A message and where it stands.' },
+);
+
+/** Shows a row to a caller: addresses and the subject only to those who may read content. */
+export function showMessage(row: MessageRow, caller: Caller): Static<typeof MessageSchema> {
+	const sees = caller.capabilities.has('content:read');
+	const { configId, lane, attemptNo, lastError, ...same } = row;
+	return {
+		...same,
+		priority: lane,
+		recipients: row.recipients.map((one) => (sees ? one : { ...one, address: maskAddress(one.address), text: maskAnswer(one.text) })),
+		subject: sees ? row.subject : null,
+		attempts: attemptNo,
+		dueAt: isoOf(row.dueAt),
+		notBefore: isoOf(row.notBefore),
+		validUntil: isoOf(row.validUntil),
+		createdAt: row.createdAt.toISOString(),
+		sentAt: isoOf(row.sentAt),
+		finishedAt: isoOf(row.finishedAt),
+		lastError: lastError === null || sees ? lastError : { ...lastError, text: maskAnswer(lastError.text) },
+		serverId: configId,
+		dedupeKey: row.dedupeKey ?? `~standalone:${row.id}`,
+	};
+}
+
+/** A provider's answer for those who may not read content. */
+export function maskAnswer(answer: string | null): string | null {
+	return answer === null ? null : maskAddressesIn(answer);
+}
+
+/** A time as answers show it. */
+export function isoOf(time: Date | null): string | null {
+	return time === null ? null : time.toISOString();
+}

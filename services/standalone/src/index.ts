@@ -1,0 +1,1 @@
+export { STANDALONE_SETTINGS } from './config.js';

@@ -1,0 +1,88 @@
+import { openBroker } from '@tidings/broker';
+import { open } from '@tidings/crypto';
+import { mailSenderParts, SecretUnreadable } from '@tidings/mail-sender';
+import { messageApiParts } from '@tidings/message-api';
+import { outboxPublisherParts, RELAY_DEFAULTS } from '@tidings/outbox-publisher';
+import { retryPolicies, runService } from '@tidings/runtime';
+import type { Logger, Metrics } from '@tidings/telemetry';
+import { announce } from './announce.js';
+import type { StandaloneConfig } from './config.js';
+import { factsFile, type Ground } from './prepare.js';
+
+/** Only this machine: standalone is for trying and developing. */
+const HOST = '127.0.0.1';
+
+/** Runs every service in this process on prepared ground, and announces it when all are ready. Resolves then; the process lives on until it is stopped. */
+export async function runAll(ground: Ground, { flags, settings }: StandaloneConfig, { log, metrics }: { log: Logger; metrics: Metrics }): Promise<void> {
+	const { db, databaseUrl, keyring } = ground;
+	const broker = await openBroker({ url: 'embedded:', namespace: 'public/default', log });
+	const policyOf = retryPolicies(settings);
+	const publisher = outboxPublisherParts({
+		db,
+		databaseUrl,
+		broker,
+		log,
+		metrics,
+		pollMs: settings.TIDINGS_POLL_MILLISECONDS,
+		sweepSeconds: settings.TIDINGS_SWEEP_SECONDS,
+		healSeconds: settings.TIDINGS_HEAL_SECONDS,
+		relay: { ...RELAY_DEFAULTS, window: settings.TIDINGS_FLOW_WINDOW },
+	});
+	const sender = mailSenderParts({
+		db,
+		broker,
+		log,
+		metrics,
+		openSecret: (sealed, field) => {
+			try {
+				return open(keyring, sealed, field);
+			} catch (error) {
+				throw new SecretUnreadable(error instanceof Error ? error.message : String(error));
+			}
+		},
+		allowPrivateHosts: settings.TIDINGS_ALLOW_PRIVATE_HOSTS,
+		leaseSeconds: settings.TIDINGS_LEASE_SECONDS,
+		deadlineSeconds: settings.TIDINGS_SEND_DEADLINE_SECONDS,
+		connectSeconds: settings.TIDINGS_SMTP_CONNECT_SECONDS,
+		readSeconds: settings.TIDINGS_SMTP_READ_SECONDS,
+		slots: settings.TIDINGS_SMTP_SLOTS,
+		inHand: settings.TIDINGS_IN_HAND,
+		policyOf,
+	});
+	const api = messageApiParts({
+		db,
+		log,
+		metrics,
+		keyring,
+		httpPort: flags.port,
+		host: HOST,
+		allowPrivateHosts: settings.TIDINGS_ALLOW_PRIVATE_HOSTS,
+		policyOf,
+		version: '0.1.0',
+	});
+	const health = async (): Promise<void> => {
+		if (!broker.connected()) throw new Error('not connected');
+	};
+	const brokerPart = { name: 'broker', start: async () => undefined, stop: () => broker.close(), health };
+	const { adminPort } = await runService({
+		name: 'standalone',
+		log,
+		metrics,
+		parts: [...ground.parts, brokerPart, ...publisher, ...sender, ...api.parts],
+		adminPort: flags.adminPort,
+		adminHost: HOST,
+		drainSeconds: settings.TIDINGS_DRAIN_SECONDS,
+	});
+	const mail = `http://${HOST}:${ground.catcher.webPort}`;
+	announce(
+		{
+			pid: process.pid,
+			api: api.address(),
+			openapi: `${api.address()}/openapi.json`,
+			...ground.credentials,
+			mail: { smtp: `smtp://${HOST}:${ground.catcher.smtpPort}`, web: mail, api: mail },
+			metrics: `http://${HOST}:${adminPort}/metrics`,
+		},
+		factsFile(flags),
+	);
+}
