@@ -8,7 +8,9 @@ export type Child = { next<T>(): Promise<T>; end(): Promise<void> };
 /** Starts `name` with arguments. It is ended by closing its standard input. Rejects reads when it ends early. */
 export function startChild(name: string, ...args: readonly string[]): Child {
 	const file = join(import.meta.dirname, name);
-	const child = spawn(process.execPath, ['--conditions=tidings-source', '--import', 'tsx', file, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
+	const child = spawn(process.execPath, ['--conditions=tidings-source', '--import', 'tsx', file, ...args], {
+		stdio: ['pipe', 'pipe', 'inherit'],
+	});
 	const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
 	const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
 	return {

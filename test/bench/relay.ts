@@ -1,8 +1,8 @@
 import { openBroker } from '@tidings/broker';
 import { type Db, openDb } from '@tidings/db';
+import { topicsOf } from '@tidings/model';
 import { type PublishContext, RELAY_DEFAULTS, relayOutbox } from '@tidings/outbox-publisher';
 import { createLogger, createMetrics } from '@tidings/telemetry';
-import { topicsOf } from '@tidings/model';
 import { createDatabase } from '../harness/database.js';
 import { acceptRecords, makeSender, newRecord } from '../harness/records.js';
 import { median, type Ratio, stretch } from './measure.js';
@@ -37,7 +37,11 @@ async function withRows(server: string, act: (db: Db) => Promise<number>): Promi
 	try {
 		// A hundred flows, so that a turn takes from many.
 		const senders = await Promise.all(Array.from({ length: 100 }, () => makeSender(db)));
-		for (let n = 0; n < ROWS; n += 1_000) await acceptRecords(db, Array.from({ length: 1_000 }, (_, index) => newRecord(senders[index % 100] ?? never())));
+		for (let n = 0; n < ROWS; n += 1_000)
+			await acceptRecords(
+				db,
+				Array.from({ length: 1_000 }, (_, index) => newRecord(senders[index % 100] ?? never())),
+			);
 		await db.pool.query('update flow set next_at = now()');
 		await db.pool.query('vacuum analyze outbox_entry');
 		await db.pool.query('checkpoint');

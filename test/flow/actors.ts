@@ -1,4 +1,14 @@
-import { type ClaimedRecord, claimRecords, type Db, expireRecords, handOver, settleLate, settleRecords, sweepLeases, type Settlement } from '@tidings/db';
+import {
+	type ClaimedRecord,
+	claimRecords,
+	type Db,
+	expireRecords,
+	handOver,
+	type Settlement,
+	settleLate,
+	settleRecords,
+	sweepLeases,
+} from '@tidings/db';
 import { type ActContext, cancelMessage, releaseMessage, retryMessage } from '@tidings/message-api';
 import { type Sender, settlementOf } from '../harness/records.js';
 
@@ -22,7 +32,11 @@ const settle =
 /** Everybody who moves a record. */
 export const ACTORS: Readonly<Record<string, Actor>> = {
 	worker: async (db, { id, sender }) => {
-		const { claimed, expired } = await claimRecords(db.pool, [{ recordId: id, tenantId: sender.tenantId }], { channel: 'MAIL', leaseSeconds: 120, worker: 'second' });
+		const { claimed, expired } = await claimRecords(db.pool, [{ recordId: id, tenantId: sender.tenantId }], {
+			channel: 'MAIL',
+			leaseSeconds: 120,
+			worker: 'second',
+		});
 		return claimed.length + expired === 1;
 	},
 	success: settle('SENT'),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { DEFAULT_RETRY } from '@tidings/model';
 import { eventually } from '../harness/eventually.js';
-import { makeMesh, type Mesh } from '../harness/mesh.js';
+import { type Mesh, makeMesh } from '../harness/mesh.js';
 import { acceptRecords, makeSender, newRecord, recipient, type Sender } from '../harness/records.js';
 import { type SmtpSink, startSmtpSink } from '../harness/smtp-sink.js';
 import { brokenLaws, standingOf } from './standing.js';
@@ -36,7 +36,10 @@ async function ends(id: string, status: string): Promise<void> {
 }
 
 async function attemptsOf(id: string): Promise<unknown[]> {
-	const { rows } = await mesh.db.pool.query('select attempt_no, outcome, stage, category, code, ambiguous from delivery_attempt where id = $1 order by attempt_no', [id]);
+	const { rows } = await mesh.db.pool.query(
+		'select attempt_no, outcome, stage, category, code, ambiguous from delivery_attempt where id = $1 order by attempt_no',
+		[id],
+	);
 	return rows;
 }
 
@@ -59,22 +62,44 @@ test('five hundred records are each sent once, end SENT and leave no outbox entr
 });
 
 test('F30 of two recipients the refused one is told apart: the other is delivered once, and the record is SENT and partial', async () => {
-	const rule = sink.script({ stage: 'RCPT', to: 'gone@example.com', answer: { kind: 'refuse', code: 550, enhancedCode: '5.1.1', text: 'no such user' } });
-	const [id = ''] = await acceptRecords(mesh.db, [newRecord(sender, { recipients: [recipient('ann@example.com'), recipient('gone@example.com')] })]);
+	const rule = sink.script({
+		stage: 'RCPT',
+		to: 'gone@example.com',
+		answer: { kind: 'refuse', code: 550, enhancedCode: '5.1.1', text: 'no such user' },
+	});
+	const [id = ''] = await acceptRecords(mesh.db, [
+		newRecord(sender, { recipients: [recipient('ann@example.com'), recipient('gone@example.com')] }),
+	]);
 	await ends(id, 'SENT');
 	rule.release();
 	expect(mailsOf(id).map((mail) => mail.to)).toEqual([['ann@example.com']]);
-	const { rows } = await mesh.db.pool.query('select address, outcome, code, enhanced_code, answer from send_recipient where id = $1 order by n', [id]);
+	const { rows } = await mesh.db.pool.query(
+		'select address, outcome, code, enhanced_code, answer from send_recipient where id = $1 order by n',
+		[id],
+	);
 	expect(rows).toEqual([
 		expect.objectContaining({ address: 'ann@example.com', outcome: 'ACCEPTED' }),
-		{ address: 'gone@example.com', outcome: 'REFUSED', code: '550', enhanced_code: '5.1.1', answer: expect.stringContaining('no such user') },
+		{
+			address: 'gone@example.com',
+			outcome: 'REFUSED',
+			code: '550',
+			enhanced_code: '5.1.1',
+			answer: expect.stringContaining('no such user'),
+		},
 	]);
 	expect((await mesh.db.pool.query('select partial from send_state where id = $1', [id])).rows).toEqual([{ partial: true }]);
 });
 
 test('F24 a recipient that is put off is tried again alone', async () => {
-	sink.script({ stage: 'RCPT', to: 'later@example.com', times: 1, answer: { kind: 'refuse', code: 450, enhancedCode: '4.2.0', text: 'greylisted' } });
-	const [id = ''] = await acceptRecords(mesh.db, [newRecord(sender, { recipients: [recipient('ann@example.com'), recipient('later@example.com')] })]);
+	sink.script({
+		stage: 'RCPT',
+		to: 'later@example.com',
+		times: 1,
+		answer: { kind: 'refuse', code: 450, enhancedCode: '4.2.0', text: 'greylisted' },
+	});
+	const [id = ''] = await acceptRecords(mesh.db, [
+		newRecord(sender, { recipients: [recipient('ann@example.com'), recipient('later@example.com')] }),
+	]);
 	await ends(id, 'SENT');
 	expect(mailsOf(id).map((mail) => mail.to)).toEqual([['ann@example.com'], ['later@example.com']]);
 	expect(await attemptsOf(id)).toEqual([
@@ -117,7 +142,9 @@ test('F27 a cut before the dot is not ambiguous', async () => {
 	sink.script({ stage: 'BODY', times: 1, answer: { kind: 'close' } });
 	// Larger than what the two sockets can hold, so that it cannot all have been given away.
 	const content = Buffer.alloc(12_000_000, 'x');
-	const [id = ''] = await acceptRecords(mesh.db, [newRecord(sender, { attachments: [{ filename: 'large.txt', contentType: 'text/plain', contentId: null, content }] })]);
+	const [id = ''] = await acceptRecords(mesh.db, [
+		newRecord(sender, { attachments: [{ filename: 'large.txt', contentType: 'text/plain', contentId: null, content }] }),
+	]);
 	await ends(id, 'SENT');
 	expect(mailsOf(id)).toHaveLength(1);
 	expect(await standingOf(mesh.db, id)).toMatchObject({ ambiguous: false, attemptNo: 2 });
@@ -125,7 +152,9 @@ test('F27 a cut before the dot is not ambiguous', async () => {
 
 test('attachments arrive byte for byte', async () => {
 	const content = Buffer.from(Array.from({ length: 5_000 }, (_, index) => index % 256));
-	const [id = ''] = await acceptRecords(mesh.db, [newRecord(sender, { attachments: [{ filename: '收據.bin', contentType: 'application/octet-stream', contentId: null, content }] })]);
+	const [id = ''] = await acceptRecords(mesh.db, [
+		newRecord(sender, { attachments: [{ filename: '收據.bin', contentType: 'application/octet-stream', contentId: null, content }] }),
+	]);
 	await ends(id, 'SENT');
 	const raw = mailsOf(id)[0]?.raw.toString() ?? '';
 	expect(raw.replace(/\r\n/g, '')).toContain(content.toString('base64'));

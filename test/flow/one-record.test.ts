@@ -37,7 +37,11 @@ async function pending(sender = resending): Promise<Subject> {
 
 async function sending(sender = resending): Promise<Subject> {
 	const subject = await pending(sender);
-	const { claimed } = await claimRecords(db.pool, [{ recordId: subject.id, tenantId: sender.tenantId }], { channel: 'MAIL', leaseSeconds: 120, worker: 'first' });
+	const { claimed } = await claimRecords(db.pool, [{ recordId: subject.id, tenantId: sender.tenantId }], {
+		channel: 'MAIL',
+		leaseSeconds: 120,
+		worker: 'first',
+	});
 	return { ...subject, claim: claimed[0] ?? null };
 }
 
@@ -170,14 +174,24 @@ test('the hand-over mark is lost with the lease, with the claim and with the can
 
 test('under hold, a lease that ends without the mark is retried unambiguously, and with the mark is held with a letter', async () => {
 	const without = await swept(await sending(holding));
-	expect(await standingOf(db, without.id)).toMatchObject({ status: 'RETRY', ambiguous: false, entries: 1, pendingLetters: 0, budgetUsed: 1 });
+	expect(await standingOf(db, without.id)).toMatchObject({
+		status: 'RETRY',
+		ambiguous: false,
+		entries: 1,
+		pendingLetters: 0,
+		budgetUsed: 1,
+	});
 	const withMark = await swept(await marked());
 	expect(await standingOf(db, withMark.id)).toMatchObject({ status: 'HELD', ambiguous: true, entries: 0, pendingLetters: 1 });
 });
 
 test('a late worker loses to a newer claim: only its attempt row tells of it', async () => {
 	const subject = await swept(await sending());
-	const newer = await claimRecords(db.pool, [{ recordId: subject.id, tenantId: subject.sender.tenantId }], { channel: 'MAIL', leaseSeconds: 120, worker: 'second' });
+	const newer = await claimRecords(db.pool, [{ recordId: subject.id, tenantId: subject.sender.tenantId }], {
+		channel: 'MAIL',
+		leaseSeconds: 120,
+		worker: 'second',
+	});
 	expect(newer.claimed[0]?.attemptNo).toBe(2);
 	expect(await ACTORS.success?.(db, subject)).toBe(false);
 	expect(await standingOf(db, subject.id)).toMatchObject({ status: 'SENDING', attemptNo: 2 });
@@ -205,7 +219,14 @@ test('a mail that kills its worker every time ends as a dead letter, with an amb
 		expect(await ACTORS.worker?.(db, subject)).toBe(true);
 		await swept(subject);
 	}
-	expect(await standingOf(db, subject.id)).toMatchObject({ status: 'DEAD_LETTER', attemptNo: 5, budgetUsed: 5, attempts: 5, pendingLetters: 1, ambiguous: true });
+	expect(await standingOf(db, subject.id)).toMatchObject({
+		status: 'DEAD_LETTER',
+		attemptNo: 5,
+		budgetUsed: 5,
+		attempts: 5,
+		pendingLetters: 1,
+		ambiguous: true,
+	});
 	expect(await ACTORS.retry?.(db, subject)).toBe(true);
 	expect(await standingOf(db, subject.id)).toMatchObject({ status: 'RETRY', budgetMax: 6, pendingLetters: 0, entries: 1 });
 });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type Broker, openBroker, type OutgoingMessage, type PublishResult } from '@tidings/broker';
+import { type Broker, type OutgoingMessage, openBroker, type PublishResult } from '@tidings/broker';
 import { takeEntries, wakeFlows } from '@tidings/db';
 import { RELAY_DEFAULTS } from '@tidings/outbox-publisher';
 import { eventually } from '../harness/eventually.js';
-import { makeMesh, type Mesh } from '../harness/mesh.js';
+import { type Mesh, makeMesh } from '../harness/mesh.js';
 import { acceptRecords, makeSender, newRecord, type Sender } from '../harness/records.js';
 import { startSmtpSink } from '../harness/smtp-sink.js';
 
@@ -17,7 +17,10 @@ beforeAll(async () => {
 afterAll(() => mesh.close());
 
 /** A broker that counts what is published, and answers as it is told. */
-function scripted(inner: Broker, answer: (message: OutgoingMessage, id: string) => PublishResult | null): Broker & { readonly published: string[] } {
+function scripted(
+	inner: Broker,
+	answer: (message: OutgoingMessage, id: string) => PublishResult | null,
+): Broker & { readonly published: string[] } {
 	const published: string[] = [];
 	return {
 		published,
@@ -75,7 +78,8 @@ test('a refusal that the broker repeats while it confirms others ends DEAD with 
 
 test('F11 an outage counts against no entry: it waits as NEW, one warning tells of the route, and it is published when the broker is back', async () => {
 	let away = true;
-	const warnings = () => mesh.lines.filter((line) => line.route === 'mail-send' && line.level === 'warn' && String(line.msg).includes('wait')).length;
+	const warnings = () =>
+		mesh.lines.filter((line) => line.route === 'mail-send' && line.level === 'warn' && String(line.msg).includes('wait')).length;
 	const before = warnings();
 	const broker = scripted(mesh.broker, () => (away ? { kind: 'away', reason: 'nobody answers' } : null));
 	const publisher = await mesh.publish({ broker });
@@ -214,7 +218,9 @@ test('F37 beside a tenant with 100,000 queued mails and a server that hangs, the
 	await mesh.db.pool.query('update flow set next_at = now() where tenant_id = $1', [noisy.tenantId]);
 	await hang.met(20);
 	const id = await accept(quiet);
-	await wakeFlows(mesh.db.pool, [{ flowId: (await mesh.db.pool.query('select flow_id from send_record where id = $1', [id])).rows[0].flow_id, dueAt: null }]);
+	await wakeFlows(mesh.db.pool, [
+		{ flowId: (await mesh.db.pool.query('select flow_id from send_record where id = $1', [id])).rows[0].flow_id, dueAt: null },
+	]);
 	await eventually(() => alive.mails.length === 1, { what: "the quiet tenant's mail" });
 	const { rows } = await mesh.db.pool.query(
 		`select count(*) filter (where taken)::int as out, count(*)::int as entries from outbox_entry where tenant_id = $1`,

@@ -1,5 +1,5 @@
-import { createServer } from 'node:net';
 import { statSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../harness/eventually.js';
@@ -20,7 +20,7 @@ afterAll(async () => {
 async function statuses(facts: Facts, ids: readonly string[]): Promise<Map<string, { status: string; ambiguous: boolean }>> {
 	const found = new Map<string, { status: string; ambiguous: boolean }>();
 	for (let cursor: string | null = ''; cursor !== null; ) {
-		const page: { body: { data: { id: string; status: string; ambiguous: boolean }[]; nextCursor: string | null } } = await call(
+		const page: Awaited<ReturnType<typeof call>> = await call(
 			facts,
 			'GET',
 			`/v1/messages?limit=200${cursor === '' ? '' : `&cursor=${cursor}`}`,
@@ -44,8 +44,10 @@ test('the printed command sends a mail that can be read in the catcher, and the 
 	const [mail] = await caughtMails(facts);
 	expect(mail).toMatchObject({ messageId: `<${id}@example.com>`, subject: 'Hello from Tidings', to: ['ann@example.com'] });
 	const timeline = await call(facts, 'GET', `/v1/messages/${id}/timeline`);
-	expect(timeline.body.data.map((entry: { event: string }) => entry.event)).toEqual(['accepted', 'published', 'claimed', 'attempt', 'settled']);
-	expect((await call(facts, 'GET', `/v1/messages/${id}/attempts`)).body.data).toEqual([expect.objectContaining({ attemptNo: 1, outcome: 'ACCEPTED', code: '250' })]);
+	expect(timeline.body.data.map((entry) => entry.event)).toEqual(['accepted', 'published', 'claimed', 'attempt', 'settled']);
+	expect((await call(facts, 'GET', `/v1/messages/${id}/attempts`)).body.data).toEqual([
+		expect.objectContaining({ attemptNo: 1, outcome: 'ACCEPTED', code: '250' }),
+	]);
 });
 
 test('what it writes about itself is complete and private', () => {
@@ -93,7 +95,9 @@ test.each([
 });
 
 test('a deadline that is not below the lease is refused at the start, with every other fault', async () => {
-	const refused = await startStandalone(dir.path, { env: { TIDINGS_LEASE_SECONDS: '60', TIDINGS_SEND_DEADLINE_SECONDS: '60', TIDINGS_SMTP_SLOTS: 'many' } });
+	const refused = await startStandalone(dir.path, {
+		env: { TIDINGS_LEASE_SECONDS: '60', TIDINGS_SEND_DEADLINE_SECONDS: '60', TIDINGS_SMTP_SLOTS: 'many' },
+	});
 	expect(refused).toMatchObject({ code: 78 });
 	const output = 'output' in refused ? refused.output : '';
 	expect(output).toContain('TIDINGS_SMTP_SLOTS');
@@ -110,7 +114,7 @@ test('five hundred by batch come out five hundred times; killed in the middle an
 	expect(await running.stop('SIGKILL')).toBeNull();
 
 	running = await startedStandalone(dir.path);
-	const ids: string[] = first.body.ids;
+	const { ids } = first.body;
 	await eventually(async () => [...(await statuses(running.facts, ids)).values()].filter((one) => one.status === 'SENT').length === 500, {
 		what: 'five hundred SENT records',
 		within: 60_000,
@@ -134,7 +138,9 @@ test('a key and its replays outlive a restart', async () => {
 	const again = await call(running.facts, 'POST', '/v1/mails', body, headers);
 	expect(again).toMatchObject({ status: 202, body: first.body });
 	expect(again.headers.get('idempotent-replayed')).toBe('true');
-	expect(await call(running.facts, 'POST', '/v1/mails', JSON.stringify({ to: ['bo@example.com'], subject: 'Once', text: 'Once.' }), headers)).toMatchObject({
+	expect(
+		await call(running.facts, 'POST', '/v1/mails', JSON.stringify({ to: ['bo@example.com'], subject: 'Once', text: 'Once.' }), headers),
+	).toMatchObject({
 		status: 422,
 		body: { code: 'idempotency-mismatch' },
 	});

@@ -33,7 +33,8 @@ export async function standingOf(db: Db, id: string): Promise<Standing> {
 /** What is wrong with how a record stands; empty when the laws hold (faults I1, I4, I10). */
 export function brokenLaws(standing: Standing): string[] {
 	const open = standing.status === 'PENDING' || standing.status === 'RETRY';
-	const lettered = standing.status === 'DEAD_LETTER' || standing.status === 'HELD' || (standing.status === 'EXPIRED' && standing.defaultAge);
+	const lettered =
+		standing.status === 'DEAD_LETTER' || standing.status === 'HELD' || (standing.status === 'EXPIRED' && standing.defaultAge);
 	return [
 		standing.entries === (open ? 1 : 0) ? '' : `${standing.status} with ${standing.entries} outbox entries`,
 		standing.pendingLetters === (lettered ? 1 : 0) ? '' : `${standing.status} with ${standing.pendingLetters} open letters`,

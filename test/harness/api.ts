@@ -11,7 +11,13 @@ import { createDatabase } from './database.js';
 export type Answer = { readonly status: number; readonly headers: Headers; readonly body: ReturnType<typeof JSON.parse> };
 
 /** What is sent: a body as a value, or raw. `key` null: no credential; default: the first tenant's. */
-export type Call = { readonly method?: string; readonly key?: string | null; readonly headers?: Record<string, string>; readonly body?: unknown; readonly raw?: string | Buffer };
+export type Call = {
+	readonly method?: string;
+	readonly key?: string | null;
+	readonly headers?: Record<string, string>;
+	readonly body?: unknown;
+	readonly raw?: string | Buffer;
+};
 
 /** A message-api that listens, with its database, its first tenant and two keys. */
 export type TestApi = {
@@ -30,7 +36,9 @@ export type TestApi = {
 };
 
 /** Starts message-api on a fresh database (or on `databaseUrl`, which is then not dropped). */
-export async function startApi(options: { databaseUrl?: string; allowPrivateHosts?: boolean; keys?: { apiKey: string; platformKey: string; tenantId: string } } = {}): Promise<TestApi> {
+export async function startApi(
+	options: { databaseUrl?: string; allowPrivateHosts?: boolean; keys?: { apiKey: string; platformKey: string; tenantId: string } } = {},
+): Promise<TestApi> {
 	const database = options.databaseUrl === undefined ? await createDatabase() : { url: options.databaseUrl, drop: async () => undefined };
 	const lines: string[] = [];
 	const log = createLogger({ service: 'message-api', level: 'debug', destination: { write: (line: string) => void lines.push(line) } });
@@ -85,7 +93,23 @@ async function send(origin: string, ownKey: string, path: string, call: Call): P
 
 /** The rows of every table that accepting writes: equal before and after means that nothing was written. */
 export async function countRows(db: Db): Promise<Record<string, number>> {
-	const tables = ['send_record', 'send_state', 'send_payload', 'send_recipient', 'attachment', 'outbox_entry', 'dedupe_key', 'idempotency_key', 'mail_send_server_config', 'gate', 'api_key', 'tenant', 'audit_event'];
-	const { rows } = await db.pool.query(tables.map((table) => `select '${table}' as name, count(*)::int as n from ${table}`).join(' union all '));
+	const tables = [
+		'send_record',
+		'send_state',
+		'send_payload',
+		'send_recipient',
+		'attachment',
+		'outbox_entry',
+		'dedupe_key',
+		'idempotency_key',
+		'mail_send_server_config',
+		'gate',
+		'api_key',
+		'tenant',
+		'audit_event',
+	];
+	const { rows } = await db.pool.query(
+		tables.map((table) => `select '${table}' as name, count(*)::int as n from ${table}`).join(' union all '),
+	);
 	return Object.fromEntries(rows.map((row: { name: string; n: number }) => [row.name, row.n]));
 }

@@ -49,7 +49,20 @@ export async function makeMesh(): Promise<Mesh> {
 		broker,
 		lines,
 		publish: (change = {}) =>
-			run(outboxPublisherParts({ db, databaseUrl: database.url, broker, log, metrics, pollMs: 200, sweepSeconds: 0.2, healSeconds: 600, relay: RELAY_DEFAULTS, ...change })),
+			run(
+				outboxPublisherParts({
+					db,
+					databaseUrl: database.url,
+					broker,
+					log,
+					metrics,
+					pollMs: 200,
+					sweepSeconds: 0.2,
+					healSeconds: 600,
+					relay: RELAY_DEFAULTS,
+					...change,
+				}),
+			),
 		send: (change = {}) =>
 			run(
 				mailSenderParts({

@@ -83,7 +83,12 @@ export async function acceptRecords(db: Db, records: readonly NewRecord[]): Prom
 /** The settlement of a claimed record, as judging an answer would make it: SENT, or another state with what that means. */
 export function settlementOf(record: ClaimedRecord, to: Settlement['to'] = 'SENT', change: Partial<Settlement> = {}): Settlement {
 	const sent = to === 'SENT';
-	const answer = { stage: sent ? ('DOT' as const) : ('RCPT' as const), code: sent ? '250' : '451', enhancedCode: sent ? '2.0.0' : '4.3.0', text: sent ? 'queued' : 'later' };
+	const answer = {
+		stage: sent ? ('DOT' as const) : ('RCPT' as const),
+		code: sent ? '250' : '451',
+		enhancedCode: sent ? '2.0.0' : '4.3.0',
+		text: sent ? 'queued' : 'later',
+	};
 	const category = sent ? null : 'TRANSIENT';
 	return {
 		id: record.id,
@@ -107,7 +112,12 @@ export function settlementOf(record: ClaimedRecord, to: Settlement['to'] = 'SENT
 			...answer,
 			providerMessageId: null,
 		},
-		recipients: record.recipients.map(({ n }) => ({ n, outcome: sent ? 'ACCEPTED' : to === 'FAILED' ? 'REFUSED' : 'OPEN', category, ...answer })),
+		recipients: record.recipients.map(({ n }) => ({
+			n,
+			outcome: sent ? 'ACCEPTED' : to === 'FAILED' ? 'REFUSED' : 'OPEN',
+			category,
+			...answer,
+		})),
 		...change,
 	};
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, chmodSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -37,12 +37,26 @@ export function makeDataDir(): { path: string; drop(): void } {
 }
 
 /** Starts standalone from the sources on a data folder, with free ports unless `args` say otherwise. Resolves when it is ready or has ended. */
-export async function startStandalone(dataDir: string, options: { args?: readonly string[]; env?: Readonly<Record<string, string>> } = {}): Promise<Standalone | Refused> {
+export async function startStandalone(
+	dataDir: string,
+	options: { args?: readonly string[]; env?: Readonly<Record<string, string>> } = {},
+): Promise<Standalone | Refused> {
 	const { args = [] } = options;
-	const ports = ['--port', '--admin-port', '--smtp-port', '--mail-port'].filter((flag) => !args.includes(flag)).flatMap((flag) => [flag, '0']);
+	const ports = ['--port', '--admin-port', '--smtp-port', '--mail-port']
+		.filter((flag) => !args.includes(flag))
+		.flatMap((flag) => [flag, '0']);
 	const child = spawn(
 		process.execPath,
-		['--conditions=tidings-source', '--import', 'tsx', join(ROOT, 'services/standalone/src/main.ts'), '--data-dir', dataDir, ...ports, ...args],
+		[
+			'--conditions=tidings-source',
+			'--import',
+			'tsx',
+			join(ROOT, 'services/standalone/src/main.ts'),
+			'--data-dir',
+			dataDir,
+			...ports,
+			...args,
+		],
 		{ cwd: ROOT, env: { ...process.env, ...options.env }, stdio: ['ignore', 'pipe', 'pipe'] },
 	);
 	const texts: string[] = [];
@@ -73,8 +87,24 @@ export async function startedStandalone(dataDir: string, options: Parameters<typ
 	return started;
 }
 
+/** What answers hold, as far as tests read it. */
+export type AnswerBody = {
+	readonly id: string;
+	readonly ids: readonly string[];
+	readonly status: string;
+	readonly code: string;
+	readonly data: readonly { readonly id: string; readonly status: string; readonly event: string; readonly ambiguous: boolean }[];
+	readonly nextCursor: string | null;
+};
+
 /** Calls the API with the first tenant's key; the answer with its body parsed. */
-export async function call(facts: Facts, method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<{ status: number; headers: Headers; body: any }> {
+export async function call(
+	facts: Facts,
+	method: string,
+	path: string,
+	body?: unknown,
+	headers: Readonly<Record<string, string>> = {},
+): Promise<{ status: number; headers: Headers; body: AnswerBody }> {
 	const response = await fetch(new URL(path, facts.api), {
 		method,
 		headers: { authorization: `Bearer ${facts.apiKey}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
@@ -88,8 +118,13 @@ export async function call(facts: Facts, method: string, path: string, body?: un
 export async function caughtMails(facts: Facts): Promise<{ id: string; messageId: string; subject: string; to: string[] }[]> {
 	const mails = [];
 	for (let cursor: string | null = ''; cursor !== null; ) {
-		const response: Response = await fetch(`${facts.mail.api}/messages?limit=200${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`);
-		const page = (await response.json()) as { data: { id: string; messageId: string; subject: string; to: string[] }[]; nextCursor: string | null };
+		const response: Response = await fetch(
+			`${facts.mail.api}/messages?limit=200${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+		);
+		const page = (await response.json()) as {
+			data: { id: string; messageId: string; subject: string; to: string[] }[];
+			nextCursor: string | null;
+		};
 		mails.push(...page.data);
 		cursor = page.nextCursor;
 	}

@@ -1,7 +1,7 @@
 import { now } from '@tidings/model';
 import type pg from 'pg';
 import type { Accepted, AcceptRequest, AcceptResult, IdempotencyKey } from './accepting.js';
-import { type StoredAnswer, findKeys } from './statements/find-keys.js';
+import { findKeys, type StoredAnswer } from './statements/find-keys.js';
 import { insertAnswers } from './statements/insert-answers.js';
 import { insertAttachments } from './statements/insert-attachments.js';
 import { type FlowingRecord, insertRecords } from './statements/insert-records.js';
@@ -48,7 +48,8 @@ function resultsOf(plan: Plan): AcceptResult[] {
 /** Nothing to lock and nothing beside the one insert: the statement is its own transaction and saves two round trips. */
 function isSingleStatement(requests: readonly FlowingRequest[]): boolean {
 	return requests.every(
-		(request) => request.idempotency === null && request.records.every((record) => record.dedupeKey === null && record.attachments.length === 0),
+		(request) =>
+			request.idempotency === null && request.records.every((record) => record.dedupeKey === null && record.attachments.length === 0),
 	);
 }
 
@@ -65,7 +66,8 @@ async function accept(client: pg.PoolClient, requests: readonly FlowingRequest[]
 	await acceptKeyed(client, requests, plan);
 }
 
-const answerKey = (key: Pick<IdempotencyKey, 'tenantId' | 'operation' | 'key'>): string => `i\n${key.tenantId}\n${key.operation}\n${key.key}`;
+const answerKey = (key: Pick<IdempotencyKey, 'tenantId' | 'operation' | 'key'>): string =>
+	`i\n${key.tenantId}\n${key.operation}\n${key.key}`;
 const twinKey = (tenantId: string, key: string): string => `d\n${tenantId}\n${key}`;
 
 function keysOf(request: FlowingRequest): string[] {
@@ -80,7 +82,9 @@ async function acceptKeyed(client: pg.PoolClient, requests: readonly FlowingRequ
 	const found = await findKeys(
 		client,
 		asking.flatMap((request) => (request.idempotency === null ? [] : [request.idempotency])),
-		asking.flatMap((request) => request.records.flatMap(({ tenantId, dedupeKey }) => (dedupeKey === null ? [] : [{ tenantId, key: dedupeKey }]))),
+		asking.flatMap((request) =>
+			request.records.flatMap(({ tenantId, dedupeKey }) => (dedupeKey === null ? [] : [{ tenantId, key: dedupeKey }])),
+		),
 	);
 	const answers = new Map(found.answers.map((answer) => [answerKey(answer), answer]));
 	const twins = new Map(found.twins.map((twin) => [twinKey(twin.tenantId, twin.key), twin.recordId]));
@@ -101,7 +105,9 @@ async function acceptKeyed(client: pg.PoolClient, requests: readonly FlowingRequ
 
 	const createdAt = (await insertRecords(client, fresh)).toISOString();
 	await insertAttachments(client, fresh);
-	const stored = plans.flatMap((one) => ('accept' in one && one.key !== null ? [{ key: one.key, response: { ...one.accept, createdAt } }] : []));
+	const stored = plans.flatMap((one) =>
+		'accept' in one && one.key !== null ? [{ key: one.key, response: { ...one.accept, createdAt } }] : [],
+	);
 	if (stored.length > 0) await insertAnswers(client, stored);
 	plan.ids = fresh.map((record) => record.id);
 	plan.results = plans.map((one) => ('accept' in one ? { kind: 'accepted', ...one.accept, createdAt } : one));

@@ -7,7 +7,11 @@ import { OUTBOX_CHANNEL } from './statements/wake-flows.js';
  * Listens for the notification that entries were appended, on a connection of its own. A lost connection is opened again, with backoff up to five seconds;
  * each time it listens anew it wakes once, for what was said meanwhile.
  */
-export function listenForEntries(options: { url: string; log: Logger; onEntries: () => void }): { name: string; start(): Promise<void>; stop(): Promise<void> } {
+export function listenForEntries(options: { url: string; log: Logger; onEntries: () => void }): {
+	name: string;
+	start(): Promise<void>;
+	stop(): Promise<void>;
+} {
 	let client: pg.Client | null = null;
 	let timer: NodeJS.Timeout | null = null;
 	let stopped = false;
@@ -16,7 +20,8 @@ export function listenForEntries(options: { url: string; log: Logger; onEntries:
 	const again = (error: Error): void => {
 		if (stopped || timer !== null) return;
 		failures += 1;
-		if (failures === 1) options.log.warn({ reason: error.message }, 'listening for outbox entries was cut off; the poll goes on alone until it is back');
+		if (failures === 1)
+			options.log.warn({ reason: error.message }, 'listening for outbox entries was cut off; the poll goes on alone until it is back');
 		const ms = Math.min(5_000, 100 * 2 ** failures) * (0.5 + random());
 		timer = setTimeout(() => {
 			timer = null;
@@ -24,7 +29,12 @@ export function listenForEntries(options: { url: string; log: Logger; onEntries:
 		}, ms);
 	};
 	const connect = async (): Promise<void> => {
-		const fresh = new pg.Client({ connectionString: options.url, application_name: 'tidings-listen', keepAlive: true, connectionTimeoutMillis: 5_000 });
+		const fresh = new pg.Client({
+			connectionString: options.url,
+			application_name: 'tidings-listen',
+			keepAlive: true,
+			connectionTimeoutMillis: 5_000,
+		});
 		client = fresh;
 		fresh.on('error', again);
 		fresh.on('end', () => again(new Error('connection ended')));

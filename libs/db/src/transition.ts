@@ -37,7 +37,12 @@ export type RecordMoveSql = {
 	readonly worker?: string;
 };
 
-type Tied = { readonly column: string; readonly prisma: string; readonly when: readonly SendStatus[]; readonly set: (move: RecordMoveSql) => string };
+type Tied = {
+	readonly column: string;
+	readonly prisma: string;
+	readonly when: readonly SendStatus[];
+	readonly set: (move: RecordMoveSql) => string;
+};
 
 /** Columns that exist exactly in some states (the CHECKs of send_state say the same). */
 const TIED: readonly Tied[] = [
@@ -141,4 +146,3 @@ export async function transition(
 function includes(statuses: readonly SendStatus[], status: SendStatus): boolean {
 	return statuses.includes(status);
 }
-

@@ -26,7 +26,8 @@ function codeOf(error: unknown): string | undefined {
 	const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown };
 	if (typeof code === 'string') return code;
 	if (Array.isArray(errors) && errors.length > 0) return codeOf(errors[0]);
-	if (typeof cause === 'object' && cause !== null && 'originalCode' in cause && typeof cause.originalCode === 'string') return cause.originalCode;
+	if (typeof cause === 'object' && cause !== null && 'originalCode' in cause && typeof cause.originalCode === 'string')
+		return cause.originalCode;
 	return cause === undefined ? undefined : codeOf(cause);
 }
 

@@ -8,7 +8,11 @@ export type Batch<Item> = {
 };
 
 /** What a batch does. `handle` must not reject: it decides itself what a failure means. `everyMs`: batches begin at least so far apart, unless one is full. */
-export type BatchOptions<Item> = { readonly limit: number; readonly everyMs: number; readonly handle: (items: readonly Item[]) => Promise<void> };
+export type BatchOptions<Item> = {
+	readonly limit: number;
+	readonly everyMs: number;
+	readonly handle: (items: readonly Item[]) => Promise<void>;
+};
 
 /** Makes a batch. */
 export function createBatch<Item>({ limit, everyMs, handle }: BatchOptions<Item>): Batch<Item> {

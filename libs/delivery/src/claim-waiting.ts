@@ -5,7 +5,11 @@ import { type DeliveryContext, giveUp } from './context.js';
 import type { DeliveryMessage } from './message.js';
 
 /** A message and the record that it got hold of. */
-export type Claimed = { readonly message: DeliveryMessage; readonly record: ClaimedRecord; /** Of the monotonic clock. */ readonly claimedAt: number };
+export type Claimed = {
+	readonly message: DeliveryMessage;
+	readonly record: ClaimedRecord /** Of the monotonic clock. */;
+	readonly claimedAt: number;
+};
 
 /** Claims the records of these messages in one statement. A message that claims nothing is stale and is acknowledged; so is the second of two for one record. */
 export async function claimWaiting(context: DeliveryContext, messages: readonly DeliveryMessage[]): Promise<Claimed[]> {

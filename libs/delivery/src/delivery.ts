@@ -27,7 +27,10 @@ const OTHERS_EVERY_MS = 20;
 /** Makes a delivery for one channel. Messages wait in a line for each provider config; a slot is free again when the provider has answered, before the settlement. */
 export function createDelivery(options: DeliveryOptions): Delivery {
 	let quiet = false;
-	const context: DeliveryContext = { ...options, persist: createPersist({ log: options.log, onAway: options.onAway, stopping: () => quiet }) };
+	const context: DeliveryContext = {
+		...options,
+		persist: createPersist({ log: options.log, onAway: options.onAway, stopping: () => quiet }),
+	};
 	const lines = createLines<DeliveryMessage>(options.slots);
 	const sending = new Set<Promise<void>>();
 	const arrivals = createBatch<DeliveryMessage>({ limit: BATCH, everyMs: OTHERS_EVERY_MS, handle: (messages) => lineUp(messages) });

@@ -5,7 +5,12 @@ import { decide, isFinal, type Outcome, type RecipientOutcome, type RetryDecisio
 export type Settled = Exclude<Outcome, { kind: 'withheld' }>;
 
 /** What judging needs besides the record and the outcome. */
-export type Judging = { readonly policy: RetryPolicy; readonly provider: string; readonly worker: string; /** In [0, 1), for jitter. */ readonly random: number };
+export type Judging = {
+	readonly policy: RetryPolicy;
+	readonly provider: string;
+	readonly worker: string /** In [0, 1), for jitter. */;
+	readonly random: number;
+};
 
 /** Turns what a provider answered into what is written: the decision, the attempt row and the recipients (design §4, settle). */
 export function judge(record: ClaimedRecord, outcome: Settled, judging: Judging): Settlement {
@@ -78,7 +83,9 @@ function attemptRow(record: ClaimedRecord, outcome: Settled, { provider, worker 
 function recipientRows(record: ClaimedRecord, outcome: Settled): RecipientRow[] {
 	if (outcome.kind === 'ambiguous') {
 		const { category, stage, code, enhancedCode, text } = outcome;
-		return record.recipients.filter((one) => one.outcome === 'OPEN').map(({ n }) => ({ n, outcome: 'OPEN', category, stage, code, enhancedCode, text }));
+		return record.recipients
+			.filter((one) => one.outcome === 'OPEN')
+			.map(({ n }) => ({ n, outcome: 'OPEN', category, stage, code, enhancedCode, text }));
 	}
 	return outcome.recipients.map((one) => {
 		const { n, code, enhancedCode, text } = one;

@@ -20,7 +20,10 @@ export async function sendClaimed(context: DeliveryContext, { message, record, c
 		giveUp(context, [message], error);
 		return null;
 	}
-	metrics.providerDurationSeconds.observe({ channel: channelLabel(provider.channel), provider: provider.name, outcome: labelOf(outcome) }, (monotonic() - began) / 1000);
+	metrics.providerDurationSeconds.observe(
+		{ channel: channelLabel(provider.channel), provider: provider.name, outcome: labelOf(outcome) },
+		(monotonic() - began) / 1000,
+	);
 	if (outcome.kind === 'withheld') {
 		metrics.transitionsLostTotal.inc({ from: 'SENDING', by: 'worker' });
 		message.ack();

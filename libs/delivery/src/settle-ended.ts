@@ -5,7 +5,12 @@ import { type DeliveryContext, giveUp } from './context.js';
 import type { DeliveryMessage } from './message.js';
 
 /** One attempt that ended, with all that is needed to write it down. `claimedAt` is of the monotonic clock. */
-export type Ended = { readonly record: ClaimedRecord; readonly message: DeliveryMessage; readonly settlement: Settlement; readonly claimedAt: number };
+export type Ended = {
+	readonly record: ClaimedRecord;
+	readonly message: DeliveryMessage;
+	readonly settlement: Settlement;
+	readonly claimedAt: number;
+};
 
 /** Settles attempts together, and acknowledges their messages after the commit (law 4). */
 export async function settleEnded(context: DeliveryContext, items: readonly Ended[]): Promise<void> {
@@ -52,16 +57,46 @@ function report({ provider, log, metrics }: DeliveryContext, { record, settlemen
 	const { attempt } = settlement;
 	const status = settled?.status ?? 'lost';
 	const ambiguous = attempt.ambiguous ? 'true' : 'false';
-	metrics.attemptsTotal.inc({ channel, provider: provider.name, outcome: OUTCOME_LABELS[settlement.to], category: attempt.category ?? 'none', ambiguous });
-	if (status === 'SENT') metrics.acceptToSentSeconds.observe({ channel, lane: record.lane }, Math.max(0, (now().getTime() - record.createdAt.getTime()) / 1000));
+	metrics.attemptsTotal.inc({
+		channel,
+		provider: provider.name,
+		outcome: OUTCOME_LABELS[settlement.to],
+		category: attempt.category ?? 'none',
+		ambiguous,
+	});
+	if (status === 'SENT')
+		metrics.acceptToSentSeconds.observe({ channel, lane: record.lane }, Math.max(0, (now().getTime() - record.createdAt.getTime()) / 1000));
 	const end = END_LABELS[status];
 	if (end !== undefined) metrics.attemptsPerRecord.observe({ channel, outcome: end }, record.attemptNo);
-	if (status === 'DEAD_LETTER' || status === 'HELD') metrics.deadLettersTotal.inc({ source: status === 'HELD' ? 'AMBIGUOUS' : 'SEND_EXHAUSTED', channel });
+	if (status === 'DEAD_LETTER' || status === 'HELD')
+		metrics.deadLettersTotal.inc({ source: status === 'HELD' ? 'AMBIGUOUS' : 'SEND_EXHAUSTED', channel });
 	const { category, stage, code, enhancedCode } = attempt;
 	const answer = category === null ? {} : { category, stage, code, enhancedCode };
-	log.info({ recordId: record.id, tenantId: record.tenantId, traceId: record.traceId, attemptNo: record.attemptNo, status, outcome: attempt.outcome, ...answer }, 'attempt settled');
+	log.info(
+		{
+			recordId: record.id,
+			tenantId: record.tenantId,
+			traceId: record.traceId,
+			attemptNo: record.attemptNo,
+			status,
+			outcome: attempt.outcome,
+			...answer,
+		},
+		'attempt settled',
+	);
 }
 
-const END_LABELS: Readonly<Record<string, 'sent' | 'failed' | 'dead_letter' | 'expired'>> = { SENT: 'sent', FAILED: 'failed', DEAD_LETTER: 'dead_letter', EXPIRED: 'expired' };
+const END_LABELS: Readonly<Record<string, 'sent' | 'failed' | 'dead_letter' | 'expired'>> = {
+	SENT: 'sent',
+	FAILED: 'failed',
+	DEAD_LETTER: 'dead_letter',
+	EXPIRED: 'expired',
+};
 
-const OUTCOME_LABELS = { SENT: 'accepted', RETRY: 'retry', FAILED: 'failed', DEAD_LETTER: 'dead_letter', HELD: 'held' } as const satisfies Record<Settlement['to'], string>;
+const OUTCOME_LABELS = {
+	SENT: 'accepted',
+	RETRY: 'retry',
+	FAILED: 'failed',
+	DEAD_LETTER: 'dead_letter',
+	HELD: 'held',
+} as const satisfies Record<Settlement['to'], string>;

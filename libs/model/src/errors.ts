@@ -126,7 +126,8 @@ export const FAULTS = {
 	'not-available': 'The field belongs to a feature that this release does not have yet. Leave it out.',
 	'in-the-past': 'The time has passed already.',
 	'out-of-order': 'The two times contradict each other.',
-	'host-not-allowed': 'The host is, or resolves to, a private, loopback, link-local or reserved address, which the operator does not allow.',
+	'host-not-allowed':
+		'The host is, or resolves to, a private, loopback, link-local or reserved address, which the operator does not allow.',
 	'host-unknown': 'The host name cannot be resolved.',
 	'platform-only': 'Only a credential with the capability `platform` may ask for this.',
 	duplicate: 'The same entry stands twice.',

@@ -19,7 +19,13 @@ export type Refusal = {
 
 /** What became of one recipient in one attempt. */
 export type RecipientOutcome =
-	| { readonly n: number; readonly kind: 'accepted'; readonly code: string | null; readonly enhancedCode: string | null; readonly text: string }
+	| {
+			readonly n: number;
+			readonly kind: 'accepted';
+			readonly code: string | null;
+			readonly enhancedCode: string | null;
+			readonly text: string;
+	  }
 	| ({ readonly n: number; readonly kind: 'refused' } & Refusal);
 
 /**

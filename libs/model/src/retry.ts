@@ -89,7 +89,8 @@ export function decide(attempted: Attempted, policy: RetryPolicy, random: number
 		const delays = retryable.map((one) => delaySeconds(policy, burnt, one.category, random));
 		return { kind: 'retry', delaySeconds: Math.max(...delays) };
 	}
-	if (retryable.length > 0 || outcome.recipients.some((one) => one.kind === 'refused' && needsPerson(one.category))) return { kind: 'dead-letter' };
+	if (retryable.length > 0 || outcome.recipients.some((one) => one.kind === 'refused' && needsPerson(one.category)))
+		return { kind: 'dead-letter' };
 	const accepted = attempted.acceptedBefore + outcome.recipients.filter((one) => one.kind === 'accepted').length;
 	return accepted > 0 ? { kind: 'sent' } : { kind: 'fail' };
 }

@@ -6,11 +6,27 @@ export const MAIL_SENDER_SETTINGS = {
 	TIDINGS_ALLOW_PRIVATE_HOSTS: SETTINGS.TIDINGS_ALLOW_PRIVATE_HOSTS,
 	TIDINGS_LEASE_SECONDS: SETTINGS.TIDINGS_LEASE_SECONDS,
 	TIDINGS_SEND_DEADLINE_SECONDS: SETTINGS.TIDINGS_SEND_DEADLINE_SECONDS,
-	TIDINGS_SMTP_CONNECT_SECONDS: Type.Number({ description: 'Time to look a mail server up and to connect to it.', default: 5, exclusiveMinimum: 0, unit: 's' }),
-	TIDINGS_SMTP_READ_SECONDS: Type.Number({ description: 'Time for each answer of a mail server.', default: 30, exclusiveMinimum: 0, unit: 's' }),
-	TIDINGS_SMTP_SLOTS: Type.Integer({ description: 'Mails at once through one mail server, by one process.', default: 20, minimum: 1, maximum: 1_000 }),
+	TIDINGS_SMTP_CONNECT_SECONDS: Type.Number({
+		description: 'Time to look a mail server up and to connect to it.',
+		default: 5,
+		exclusiveMinimum: 0,
+		unit: 's',
+	}),
+	TIDINGS_SMTP_READ_SECONDS: Type.Number({
+		description: 'Time for each answer of a mail server.',
+		default: 30,
+		exclusiveMinimum: 0,
+		unit: 's',
+	}),
+	TIDINGS_SMTP_SLOTS: Type.Integer({
+		description: 'Mails at once through one mail server, by one process.',
+		default: 20,
+		minimum: 1,
+		maximum: 1_000,
+	}),
 	TIDINGS_IN_HAND: Type.Integer({
-		description: 'Messages that a process holds un-acked at most, for each lane. Above TIDINGS_FLOW_WINDOW, so that one slow server cannot fill it.',
+		description:
+			'Messages that a process holds un-acked at most, for each lane. Above TIDINGS_FLOW_WINDOW, so that one slow server cannot fill it.',
 		default: 1_000,
 		minimum: 1,
 		maximum: 100_000,

@@ -41,7 +41,12 @@ export async function consume(options: ConsumeOptions): Promise<Subscription[]> 
 
 async function archive({ db, log, metrics, route }: ConsumeOptions, message: IncomingMessage, lane: Lane, reason: string): Promise<void> {
 	try {
-		await archivePoison(db.pool, { topic: message.topic, messageId: message.id, reason, envelope: new TextDecoder().decode(message.payload) });
+		await archivePoison(db.pool, {
+			topic: message.topic,
+			messageId: message.id,
+			reason,
+			envelope: new TextDecoder().decode(message.payload),
+		});
 		log.error({ topic: message.topic, messageId: message.id, reason }, 'poison was archived as a dead letter');
 		metrics.messagesConsumedTotal.inc({ route, lane, result: 'poison' });
 		message.ack();

@@ -27,7 +27,10 @@ export async function loadServer(db: Db, openSecret: OpenSecret, id: string): Pr
 		host: row.host,
 		port: row.port,
 		security: row.security as LoadedServer['security'],
-		auth: row.username === null ? null : { user: row.username, password: row.passwordSealed === null ? '' : open(row.passwordSealed, 'password_sealed') },
+		auth:
+			row.username === null
+				? null
+				: { user: row.username, password: row.passwordSealed === null ? '' : open(row.passwordSealed, 'password_sealed') },
 		dkim:
 			row.dkimDomain === null || row.dkimSelector === null || row.dkimKeySealed === null
 				? null

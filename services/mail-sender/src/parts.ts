@@ -64,7 +64,15 @@ export function mailSenderParts(options: MailSenderOptions): Part[] {
 	const sender: Part = {
 		name: 'mail-sender',
 		start: async () => {
-			subscriptions = await consume({ broker, db, delivery, route: 'mail-send', inHand: { urgent: inHand, normal: inHand, bulk: inHand }, log, metrics });
+			subscriptions = await consume({
+				broker,
+				db,
+				delivery,
+				route: 'mail-send',
+				inHand: { urgent: inHand, normal: inHand, bulk: inHand },
+				log,
+				metrics,
+			});
 		},
 		quiet: () => {
 			for (const subscription of subscriptions) subscription.pause();

@@ -49,7 +49,10 @@ export async function acceptMails(context: MailContext, submission: MailSubmissi
 }
 
 /** Runs every check and writes nothing. */
-export async function checkMails(context: MailContext, submission: MailSubmission): Promise<{ readonly mails: readonly ReadyMail[] } | { readonly refusal: Problem }> {
+export async function checkMails(
+	context: MailContext,
+	submission: MailSubmission,
+): Promise<{ readonly mails: readonly ReadyMail[] } | { readonly refusal: Problem }> {
 	const faults = collectFaults(submission.faults);
 	const at = now();
 	const drafts = submission.mails.map((mail) => readMail(mail.body, mail.at, at, faults));
@@ -65,7 +68,11 @@ function refuseForeignScope(drafts: readonly MailDraft[], caller: Caller): void 
 	const foreign = drafts.filter((draft) => draft.scope === 'PLATFORM');
 	if (foreign.length === 0) return;
 	throw new Problem('capability-missing', 'Scope `PLATFORM` needs the capability `platform`, which the credential does not have.', {
-		faults: foreign.map((draft) => ({ pointer: `${draft.at}/scope`, code: 'platform-only', detail: 'Only a credential with the capability `platform` may ask for this.' })),
+		faults: foreign.map((draft) => ({
+			pointer: `${draft.at}/scope`,
+			code: 'platform-only',
+			detail: 'Only a credential with the capability `platform` may ask for this.',
+		})),
 	});
 }
 
@@ -74,7 +81,8 @@ async function chooseServers(servers: KnownServers, caller: Caller, drafts: read
 	const { id } = caller.tenant;
 	const remembered = servers.get(id);
 	const known = remembered instanceof Promise ? await remembered : remembered;
-	const resolveAll = (list: readonly ActiveServer[]): ReturnType<typeof resolveServer>[] => drafts.map((draft) => resolveServer(list, id, draft));
+	const resolveAll = (list: readonly ActiveServer[]): ReturnType<typeof resolveServer>[] =>
+		drafts.map((draft) => resolveServer(list, id, draft));
 	let resolved = resolveAll(known);
 	if (resolved.some((one) => 'fault' in one)) resolved = resolveAll(await servers.reread(id));
 	return resolved.flatMap((one, index) => {
@@ -99,7 +107,13 @@ function recordOf({ draft, server }: ReadyMail, caller: Caller, trace: Trace, po
 		metadata: draft.metadata,
 		traceId: trace.traceId,
 		traceparent: trace.traceparent,
-		dedupeKey: dedupeKey === null ? null : storedDedupeKey(dedupeKey, draft.recipients.filter((one) => one.role === 'to').map((one) => one.address)),
+		dedupeKey:
+			dedupeKey === null
+				? null
+				: storedDedupeKey(
+						dedupeKey,
+						draft.recipients.filter((one) => one.role === 'to').map((one) => one.address),
+					),
 		notBefore: draft.notBefore,
 		validUntil: draft.validUntil,
 		budgetMax: policyOf(draft.type).maxAttempts,

@@ -29,13 +29,27 @@ const WAITING = { callers: 5_000, bytes: 256_000_000 };
 /** Flows remembered; their ids never change. */
 const REMEMBER_FLOWS = 100_000;
 
-type Caller = { readonly request: PendingRequest; readonly bytes: number; readonly key: string | null; resolve(result: AcceptResult): void; reject(error: unknown): void };
+type Caller = {
+	readonly request: PendingRequest;
+	readonly bytes: number;
+	readonly key: string | null;
+	resolve(result: AcceptResult): void;
+	reject(error: unknown): void;
+};
 
 /**
  * Makes the micro-batcher (design §5): callers that come while the event loop turns, or while earlier ones are being committed, share one transaction. No timer: an idle server accepts at once.
  * A data error runs the callers of its batch again in halves, so that it meets only the one that brought it.
  */
-export function createAcceptor({ pool, log, metrics }: { readonly pool: Db['pool']; readonly log: Logger; readonly metrics: Metrics }): Acceptor {
+export function createAcceptor({
+	pool,
+	log,
+	metrics,
+}: {
+	readonly pool: Db['pool'];
+	readonly log: Logger;
+	readonly metrics: Metrics;
+}): Acceptor {
 	const waker = createWaker(pool, log);
 	const flows = new Map<string, string>();
 	const keys = new Set<string>();
@@ -104,7 +118,9 @@ export function createAcceptor({ pool, log, metrics }: { readonly pool: Db['pool
 			}
 		}
 		if (missing.size === 0) return;
-		const wanted = [...missing.values()].flatMap(([first]) => (first === undefined ? [] : { tenantId: first.tenantId, gate: first.configId, lane: first.lane, route: first.route }));
+		const wanted = [...missing.values()].flatMap(([first]) =>
+			first === undefined ? [] : { tenantId: first.tenantId, gate: first.configId, lane: first.lane, route: first.route },
+		);
 		const ids = await ensureFlows(pool, wanted);
 		if (flows.size + missing.size > REMEMBER_FLOWS) flows.clear();
 		for (const [index, [key, records]] of [...missing].entries()) {
@@ -130,10 +146,17 @@ export function createAcceptor({ pool, log, metrics }: { readonly pool: Db['pool
 	};
 	return {
 		accept: (request, bytes) => {
-			const key = request.idempotency === null ? null : [request.idempotency.tenantId, request.idempotency.operation, request.idempotency.key].join('\n');
+			const key =
+				request.idempotency === null
+					? null
+					: [request.idempotency.tenantId, request.idempotency.operation, request.idempotency.key].join('\n');
 			if (key !== null && keys.has(key)) return Promise.resolve({ kind: 'in-flight' });
 			if (queue.length >= WAITING.callers || queuedBytes + bytes > WAITING.bytes) {
-				return Promise.reject(new Problem('dependency-away', 'More is waiting to be accepted than the database takes. Repeat the request.', { retryAfterSeconds: 1 }));
+				return Promise.reject(
+					new Problem('dependency-away', 'More is waiting to be accepted than the database takes. Repeat the request.', {
+						retryAfterSeconds: 1,
+					}),
+				);
 			}
 			if (key !== null) keys.add(key);
 			queuedBytes += bytes;
@@ -154,7 +177,9 @@ function flowOf({ tenantId, configId, lane, route }: NewRecord): string {
 }
 
 function undeniable(error: unknown): Problem {
-	return new Problem('internal-error', 'This request holds something that cannot be stored. Quote the traceId when you report it.', { cause: error });
+	return new Problem('internal-error', 'This request holds something that cannot be stored. Quote the traceId when you report it.', {
+		cause: error,
+	});
 }
 
 function count(fresh: readonly NewRecord[], metrics: Metrics): void {
@@ -165,5 +190,6 @@ function count(fresh: readonly NewRecord[], metrics: Metrics): void {
 		if (sum === undefined) sums.set(`${record.lane} ${record.scope}`, { record, n: 1 });
 		else sum.n += 1;
 	}
-	for (const { record, n } of sums.values()) metrics.recordsAcceptedTotal.inc({ channel: channelLabel(record.channel), lane: record.lane, scope: record.scope }, n);
+	for (const { record, n } of sums.values())
+		metrics.recordsAcceptedTotal.inc({ channel: channelLabel(record.channel), lane: record.lane, scope: record.scope }, n);
 }

@@ -1,8 +1,12 @@
-import { DEFAULT_AGE_SECONDS, type Db, type PrismaTx, queryableOf, type RecordChange, transition, troubleOf, wakeFlows } from '@tidings/db';
+import { type Db, DEFAULT_AGE_SECONDS, type PrismaTx, queryableOf, type RecordChange, transition, troubleOf, wakeFlows } from '@tidings/db';
 import { newId, type SendAct, type SendStatus } from '@tidings/model';
 
 /** Who acts, and with what. */
-export type ActContext = { readonly db: Db; /** A key id or a user, as the audit shows it. */ readonly actor: string; readonly traceId: string };
+export type ActContext = {
+	readonly db: Db /** A key id or a user, as the audit shows it. */;
+	readonly actor: string;
+	readonly traceId: string;
+};
 
 /** How a person's act on a message ended. `conflict`: its state does not allow the act, or another act was quicker. */
 export type ActResult =
@@ -28,7 +32,12 @@ export type ActedRecord = {
 
 /** What an act wants: a move and its companions in the same transaction, or a refusal. `wake` is the flow that has something new. */
 export type ActPlan =
-	| { readonly to: SendStatus; readonly change: Omit<RecordChange, 'now'>; readonly detail: Record<string, string | null>; also(tx: PrismaTx): Promise<{ wake?: string }> }
+	| {
+			readonly to: SendStatus;
+			readonly change: Omit<RecordChange, 'now'>;
+			readonly detail: Record<string, string | null>;
+			also(tx: PrismaTx): Promise<{ wake?: string }>;
+	  }
 	| { readonly refuse: Exclude<ActResult, { kind: 'done' }> };
 
 /**
@@ -64,7 +73,8 @@ async function attempt(
 		if (record === null) return { kind: 'not-found' };
 		const planned = plan(record);
 		if ('refuse' in planned) return planned.refuse;
-		if (!(await transition(tx, act, record, planned.to, { ...planned.change, now: record.now }))) return { kind: 'lost', status: record.status };
+		if (!(await transition(tx, act, record, planned.to, { ...planned.change, now: record.now })))
+			return { kind: 'lost', status: record.status };
 		wake = (await planned.also(tx)).wake;
 		await tx.auditEvent.create({
 			data: {

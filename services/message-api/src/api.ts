@@ -48,7 +48,17 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 		credentials: credentialsIn(db),
 		isAway: (error) => ['away', 'retryable'].includes(troubleOf(error)),
 		info: { title: 'Tidings', version: options.version, description: 'Accept once, deliver, and always know what happened.', tags: TAGS },
-		schemas: [MailboxSchema, MailSchema, MailBatchSchema, ...MAIL_ANSWERS, ...MESSAGE_ANSWERS, ...DETAIL_ANSWERS, ...ACT_ANSWERS, ...SERVER_SCHEMAS, ...TENANT_SCHEMAS],
+		schemas: [
+			MailboxSchema,
+			MailSchema,
+			MailBatchSchema,
+			...MAIL_ANSWERS,
+			...MESSAGE_ANSWERS,
+			...DETAIL_ANSWERS,
+			...ACT_ANSWERS,
+			...SERVER_SCHEMAS,
+			...TENANT_SCHEMAS,
+		],
 		operations: [
 			...mailOperations({ db, acceptor: options.acceptor, servers, policyOf: options.policyOf }, metrics),
 			...messageOperations(db),

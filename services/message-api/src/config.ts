@@ -9,7 +9,12 @@ export const MESSAGE_API_SETTINGS = Type.Object({
 	TIDINGS_HTTP_PORT: SETTINGS.TIDINGS_HTTP_PORT,
 	TIDINGS_ADMIN_PORT: SETTINGS.TIDINGS_ADMIN_PORT,
 	TIDINGS_ALLOW_PRIVATE_HOSTS: SETTINGS.TIDINGS_ALLOW_PRIVATE_HOSTS,
-	TIDINGS_DATABASE_CONNECTIONS: Type.Integer({ description: 'Connections to the database at most.', default: 10, minimum: 3, maximum: 1_000 }),
+	TIDINGS_DATABASE_CONNECTIONS: Type.Integer({
+		description: 'Connections to the database at most.',
+		default: 10,
+		minimum: 3,
+		maximum: 1_000,
+	}),
 	...RETRY_SETTINGS,
 	TIDINGS_DRAIN_SECONDS: SETTINGS.TIDINGS_DRAIN_SECONDS,
 	LOG_LEVEL: SETTINGS.LOG_LEVEL,

@@ -15,7 +15,15 @@ export async function createApiKey(
 	const { text, keyId, secretSha256 } = newApiKey();
 	const id = newId();
 	const { tenantId, name, expiresAt } = key;
-	const row = await tx.apiKey.create({ data: { id, tenantId, keyId, secretSha256: new Uint8Array(secretSha256), name, capabilities: [...key.capabilities], expiresAt } });
-	await audit(tx, who, { tenantId, action: 'api-key.create', subjectType: 'api-key', subjectId: id, detail: { keyId, name, capabilities: key.capabilities } });
+	const row = await tx.apiKey.create({
+		data: { id, tenantId, keyId, secretSha256: new Uint8Array(secretSha256), name, capabilities: [...key.capabilities], expiresAt },
+	});
+	await audit(tx, who, {
+		tenantId,
+		action: 'api-key.create',
+		subjectType: 'api-key',
+		subjectId: id,
+		detail: { keyId, name, capabilities: key.capabilities },
+	});
 	return { id, keyId, text, createdAt: row.createdAt };
 }

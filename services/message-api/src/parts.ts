@@ -1,4 +1,4 @@
-import { httpPart, type HttpPart, type Part } from '@tidings/runtime';
+import { type HttpPart, httpPart, type Part } from '@tidings/runtime';
 import { createAcceptor } from './accept-messages.js';
 import { type ApiOptions, createApi } from './api.js';
 
@@ -17,7 +17,8 @@ export function messageApiParts(options: MessageApiOptions): { readonly parts: r
 	let measuring: NodeJS.Timeout | undefined;
 	const acceptor = createAcceptor({ pool: db.pool, log, metrics });
 	const measure = (): void => {
-		for (const [state, n] of Object.entries(db.connections())) metrics.dbPoolConnections.set({ state: state as 'idle' | 'busy' | 'waiting' }, n);
+		for (const [state, n] of Object.entries(db.connections()))
+			metrics.dbPoolConnections.set({ state: state as 'idle' | 'busy' | 'waiting' }, n);
 	};
 	return {
 		parts: [

@@ -31,7 +31,10 @@ export async function readTimeline({ prisma }: Db, tenantId: string, id: string)
 	for (const attempt of attempts) {
 		const { attemptNo, worker, outcome } = attempt;
 		if (attempt.publishedAt !== null) timeline.push(entryOf(attempt.publishedAt, 'published', { attemptNo }));
-		timeline.push(entryOf(attempt.startedAt, 'claimed', { attemptNo, worker }), entryOf(attempt.finishedAt, 'attempt', { attemptNo, outcome }));
+		timeline.push(
+			entryOf(attempt.startedAt, 'claimed', { attemptNo, worker }),
+			entryOf(attempt.finishedAt, 'attempt', { attemptNo, outcome }),
+		);
 	}
 	if (state?.claimedAt != null) timeline.push(entryOf(state.claimedAt, 'claimed', { attemptNo: state.attemptNo, worker: state.claimedBy }));
 	if (state?.finishedAt != null) timeline.push(entryOf(state.finishedAt, 'settled', { status: state.status }));
@@ -40,7 +43,18 @@ export async function readTimeline({ prisma }: Db, tenantId: string, id: string)
 }
 
 function entryOf(at: Date, event: TimelineEntry['event'], more: Partial<TimelineEntry> = {}): TimelineEntry {
-	return { at: at.toISOString(), event, attemptNo: null, status: null, outcome: null, worker: null, actor: null, action: null, note: null, ...more };
+	return {
+		at: at.toISOString(),
+		event,
+		attemptNo: null,
+		status: null,
+		outcome: null,
+		worker: null,
+		actor: null,
+		action: null,
+		note: null,
+		...more,
+	};
 }
 
 function noteOf(detail: unknown): string | null {

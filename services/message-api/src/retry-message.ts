@@ -1,5 +1,13 @@
 import { appendEntry, queryableOf, resolveLetter } from '@tidings/db';
-import { type ActContext, type ActedRecord, type ActPlan, type ActResult, actOnMessage, renewedDeadline, tooLate } from './act-on-message.js';
+import {
+	type ActContext,
+	type ActedRecord,
+	type ActPlan,
+	type ActResult,
+	actOnMessage,
+	renewedDeadline,
+	tooLate,
+} from './act-on-message.js';
 
 /**
  * Sends a message once more (design §4, a person). PENDING|RETRY: due now, state and budget as they are. FAILED, DEAD_LETTER, EXPIRED, and CANCELLED before any attempt: one new try,
@@ -12,7 +20,8 @@ export async function retryMessage(context: ActContext, tenantId: string, id: st
 function plan(context: ActContext, record: ActedRecord, note: string | null): ActPlan {
 	const { status } = record;
 	const open = status === 'PENDING' || status === 'RETRY';
-	const again = status === 'FAILED' || status === 'DEAD_LETTER' || status === 'EXPIRED' || (status === 'CANCELLED' && record.attemptNo === 0);
+	const again =
+		status === 'FAILED' || status === 'DEAD_LETTER' || status === 'EXPIRED' || (status === 'CANCELLED' && record.attemptNo === 0);
 	if (!open && !again) return { refuse: { kind: 'conflict', status } };
 	const late = tooLate(record);
 	if (late !== null) return late;

@@ -23,9 +23,13 @@ export function answerOf(result: AcceptResult): { readonly accepted: Accepted; r
 		case 'mismatch':
 			throw new Problem('idempotency-mismatch', 'This `Idempotency-Key` has accepted another body. Use a fresh key for a new request.');
 		case 'in-flight':
-			throw new Problem('idempotency-in-flight', 'A request with the same `Idempotency-Key`, or with the same `dedupeKey` and recipients, is being accepted right now. Repeat this one.', {
-				retryAfterSeconds: 1,
-			});
+			throw new Problem(
+				'idempotency-in-flight',
+				'A request with the same `Idempotency-Key`, or with the same `dedupeKey` and recipients, is being accepted right now. Repeat this one.',
+				{
+					retryAfterSeconds: 1,
+				},
+			);
 	}
 }
 

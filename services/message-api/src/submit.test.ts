@@ -5,7 +5,14 @@ let api: TestApi;
 beforeAll(async () => {
 	api = await startApi();
 	const made = await api.call('/v1/mail-servers', {
-		body: { name: 'main', host: '127.0.0.1', port: 25, security: 'none', from: { address: 'hello@example.com', name: 'Tidings' }, allowedFrom: ['*@example.com'] },
+		body: {
+			name: 'main',
+			host: '127.0.0.1',
+			port: 25,
+			security: 'none',
+			from: { address: 'hello@example.com', name: 'Tidings' },
+			allowedFrom: ['*@example.com'],
+		},
 	});
 	expect(made).toMatchObject({ status: 201, body: { default: true, hasPassword: false } });
 });
@@ -19,10 +26,10 @@ test('a mail is accepted with everything that belongs to it', async () => {
 	expect(status).toBe(202);
 	const got = await api.call(`/v1/messages/${body.id}`);
 	console.log(JSON.stringify(got.body, null, 1));
-	for (const p of ['attempts','timeline','content']) console.log(JSON.stringify((await api.call(`/v1/messages/${body.id}/${p}`)).body));
+	for (const p of ['attempts', 'timeline', 'content']) console.log(JSON.stringify((await api.call(`/v1/messages/${body.id}/${p}`)).body));
 	console.log(JSON.stringify((await api.call(`/v1/messages/${body.id}:cancel`, { method: 'POST' })).body));
 	console.log(JSON.stringify((await api.call(`/v1/messages?recipient=ann@example.com&status=CANCELLED&limit=1`)).body));
-	console.log(JSON.stringify((await api.call(`/v1/messages/${body.id}:retry`, { body: {note: 'x'} })).body));
+	console.log(JSON.stringify((await api.call(`/v1/messages/${body.id}:retry`, { body: { note: 'x' } })).body));
 	console.log(JSON.stringify((await api.call(`/v1/messages/${body.id}/timeline`)).body));
 	console.log(api.log.join(''));
 });

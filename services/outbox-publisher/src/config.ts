@@ -4,8 +4,18 @@ import { Type } from 'typebox';
 /** The settings of the outbox publisher, beside what every service needs. */
 export const PUBLISHER_SETTINGS = {
 	TIDINGS_HEAL_SECONDS: SETTINGS.TIDINGS_HEAL_SECONDS,
-	TIDINGS_POLL_MILLISECONDS: Type.Integer({ description: 'How often due entries are looked for when no notification came.', default: 500, minimum: 10, unit: 'ms' }),
-	TIDINGS_SWEEP_SECONDS: Type.Number({ description: 'How often leases that ran out, late records and lost entries are looked for.', default: 15, exclusiveMinimum: 0, unit: 's' }),
+	TIDINGS_POLL_MILLISECONDS: Type.Integer({
+		description: 'How often due entries are looked for when no notification came.',
+		default: 500,
+		minimum: 10,
+		unit: 'ms',
+	}),
+	TIDINGS_SWEEP_SECONDS: Type.Number({
+		description: 'How often leases that ran out, late records and lost entries are looked for.',
+		default: 15,
+		exclusiveMinimum: 0,
+		unit: 's',
+	}),
 	TIDINGS_FLOW_WINDOW: Type.Integer({
 		description: 'Messages of one tenant, provider and lane that may be published and unclaimed at once; the rest waits in the database.',
 		default: 200,

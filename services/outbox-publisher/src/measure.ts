@@ -4,7 +4,8 @@ import type { Metrics } from '@tidings/telemetry';
 /** Sets the gauges that are read from the tables. */
 export async function measure(db: Db, metrics: Metrics): Promise<void> {
 	const { records, entries, letters } = await measureOutbox(db.pool);
-	for (const gauge of ['records', 'outboxEntries', 'outboxOldestDueAgeSeconds', 'deadLettersOpen', 'deadLettersOldestAgeSeconds'] as const) metrics.zero(gauge);
+	for (const gauge of ['records', 'outboxEntries', 'outboxOldestDueAgeSeconds', 'deadLettersOpen', 'deadLettersOldestAgeSeconds'] as const)
+		metrics.zero(gauge);
 	for (const row of records) metrics.records.set({ channel: 'mail', status: row.status as 'PENDING' }, row.count);
 	for (const row of entries) {
 		if (row.status === 'PUBLISHED') continue;

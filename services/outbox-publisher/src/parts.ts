@@ -30,9 +30,22 @@ export const RELAY_DEFAULTS: RelayOptions = { shares: { urgent: 300, normal: 100
 /** The parts of the outbox publisher: it alone publishes, and it sweeps, heals and expires. Any number may run at once. */
 export function outboxPublisherParts(options: PublisherOptions): Part[] {
 	const { db, broker, log, metrics } = options;
-	const context: PublishContext = { db, broker, log, metrics, healSeconds: options.healSeconds, warnOfRoute: createWarnOfRoute(log), confirmedAt: new Map() };
+	const context: PublishContext = {
+		db,
+		broker,
+		log,
+		metrics,
+		healSeconds: options.healSeconds,
+		warnOfRoute: createWarnOfRoute(log),
+		confirmedAt: new Map(),
+	};
 	const relay = relayPart(options, context);
-	const sweeper = createPoll({ name: 'sweeper', intervalMs: options.sweepSeconds * 1000, log, act: (stopping) => sweep({ db, log, metrics }, stopping) });
+	const sweeper = createPoll({
+		name: 'sweeper',
+		intervalMs: options.sweepSeconds * 1000,
+		log,
+		act: (stopping) => sweep({ db, log, metrics }, stopping),
+	});
 	const gauges = createPoll({ name: 'gauges', intervalMs: 15_000, log, act: () => measure(db, metrics) });
 	const listener = listenForEntries({ url: options.databaseUrl, log, onEntries: relay.wake });
 	const lost = lostPart(options, relay.wake);

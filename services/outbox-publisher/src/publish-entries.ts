@@ -27,7 +27,13 @@ export async function publishEntries(context: PublishContext, entries: readonly 
 	const [first] = entries;
 	if (first === undefined) return true;
 	const began = monotonic();
-	const results = await context.broker.publish(entries.map((entry) => ({ topic: topicOf(entry.route, entry.lane), payload: encodeEnvelope({ ...entry, recordId: entry.id }), properties: { traceparent: entry.traceparent } })));
+	const results = await context.broker.publish(
+		entries.map((entry) => ({
+			topic: topicOf(entry.route, entry.lane),
+			payload: encodeEnvelope({ ...entry, recordId: entry.id }),
+			properties: { traceparent: entry.traceparent },
+		})),
+	);
 	const seconds = (monotonic() - began) / 1000;
 	const answered = entries.map((entry, index): Answered => ({ entry, result: results[index] ?? { kind: 'away', reason: 'no answer' } }));
 	for (const { entry, result } of answered) {
@@ -68,11 +74,21 @@ async function confirm(context: PublishContext, confirmed: readonly Answered[], 
 async function refuse(context: PublishContext, refused: readonly Answered[], lease: string): Promise<void> {
 	if (refused.length === 0) return;
 	const dead = new Set(await refuseEntries(context.db.pool, { ids: idsOf(refused), lease }));
-	await wakeFlows(context.db.pool, flowsOf(refused).map((flowId) => ({ flowId, dueAt: null })));
+	await wakeFlows(
+		context.db.pool,
+		flowsOf(refused).map((flowId) => ({ flowId, dueAt: null })),
+	);
 	for (const { entry, result } of refused) {
 		context.metrics.outboxPublishFailuresTotal.inc({ route: entry.route as Route, reason: 'refused' });
-		const facts = { recordId: entry.id, tenantId: entry.tenantId, traceId: entry.traceId, refusals: entry.refusals + 1, reason: result.kind === 'refused' ? result.reason : '' };
-		if (dead.has(entry.id)) context.log.error(facts, 'outbox entry is DEAD: the broker refused it ten times; requeue it by hand once the reason is mended');
+		const facts = {
+			recordId: entry.id,
+			tenantId: entry.tenantId,
+			traceId: entry.traceId,
+			refusals: entry.refusals + 1,
+			reason: result.kind === 'refused' ? result.reason : '',
+		};
+		if (dead.has(entry.id))
+			context.log.error(facts, 'outbox entry is DEAD: the broker refused it ten times; requeue it by hand once the reason is mended');
 		else context.log.warn(facts, 'the broker refused an outbox entry');
 	}
 }
@@ -85,6 +101,9 @@ async function giveBack(context: PublishContext, unavailable: readonly Answered[
 	for (const { entry, result } of unavailable) {
 		const missing = result.kind === 'no-topic';
 		context.metrics.outboxPublishFailuresTotal.inc({ route: entry.route as Route, reason: missing ? 'no_topic' : 'outage' });
-		context.warnOfRoute(entry.route, missing ? `topic ${topicOf(entry.route, entry.lane)} does not exist` : result.kind === 'confirmed' ? '' : result.reason);
+		context.warnOfRoute(
+			entry.route,
+			missing ? `topic ${topicOf(entry.route, entry.lane)} does not exist` : result.kind === 'confirmed' ? '' : result.reason,
+		);
 	}
 }

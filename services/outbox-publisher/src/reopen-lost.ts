@@ -10,7 +10,11 @@ export async function reopenLost(db: Db, log: Logger): Promise<number> {
 		const healed = await reopenPublished(db.pool, PAGE);
 		all += healed.length;
 		const flows = [...new Set(healed.map((one) => one.flowId))];
-		if (flows.length > 0) await wakeFlows(db.pool, flows.map((flowId) => ({ flowId, dueAt: null })));
+		if (flows.length > 0)
+			await wakeFlows(
+				db.pool,
+				flows.map((flowId) => ({ flowId, dueAt: null })),
+			);
 		if (healed.length < PAGE) break;
 	}
 	if (all > 0) log.info({ entries: all }, 'the broker lost what it held; it is published again');

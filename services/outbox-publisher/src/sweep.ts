@@ -30,7 +30,11 @@ async function sweepRecords({ db, log, metrics }: SweepContext, stopping: AbortS
 			log.warn({ recordId: one.id, to: one.status }, 'a lease ran out: its worker did not come back');
 		}
 		const due = swept.filter((one) => one.dueAt !== null);
-		if (due.length > 0) await wakeFlows(db.pool, due.map((one) => ({ flowId: one.flowId, dueAt: null })));
+		if (due.length > 0)
+			await wakeFlows(
+				db.pool,
+				due.map((one) => ({ flowId: one.flowId, dueAt: null })),
+			);
 		return swept.length;
 	});
 	metrics.sweepLastSuccessTimestampSeconds.set({ kind: 'record' }, now().getTime() / 1000);
@@ -42,7 +46,10 @@ async function healOutbox({ db, log, metrics }: SweepContext, stopping: AbortSig
 		for (const one of healed) metrics.sweeperRescuesTotal.inc({ kind: one.from === 'PUBLISHED' ? 'undelivered' : 'outbox', to: 'NEW' });
 		if (healed.length > 0) {
 			log.warn({ entries: healed.length }, 'outbox entries are published again: their publisher or their message was lost');
-			await wakeFlows(db.pool, healed.map((one) => ({ flowId: one.flowId, dueAt: null })));
+			await wakeFlows(
+				db.pool,
+				healed.map((one) => ({ flowId: one.flowId, dueAt: null })),
+			);
 		}
 		return healed.length;
 	});

@@ -34,7 +34,9 @@ const EX_CONFIG = 78;
 /** Reads flags and settings; ends the process by itself for `--help` and `--check-config` (0), wrong flags (64) and wrong settings (78, with every fault). */
 export function readConfig(): StandaloneConfig {
 	const program = new Command('npm start --')
-		.description('Tidings in one process: database, broker and mail catcher are inside. What it shows is written to <data-dir>/standalone.json too.')
+		.description(
+			'Tidings in one process: database, broker and mail catcher are inside. What it shows is written to <data-dir>/standalone.json too.',
+		)
 		.option('--port <port>', 'port of the API', port, 7070)
 		.option('--admin-port <port>', 'port of /livez, /readyz and /metrics', port, 7072)
 		.option('--smtp-port <port>', "port of the mail catcher's SMTP", port, 7025)

@@ -1,6 +1,6 @@
 import type { Db } from '@tidings/db';
-import { continueTrace } from '@tidings/model';
 import { createServer, type ServerContext } from '@tidings/message-api';
+import { continueTrace } from '@tidings/model';
 
 const NAME = 'Mail catcher';
 

@@ -14,7 +14,9 @@ function readFormer(file: string): Bootstrapped | null {
 	if (!existsSync(file)) return null;
 	try {
 		const { tenantId, apiKey, platformKey } = JSON.parse(readFileSync(file, 'utf8')) as Partial<Record<string, unknown>>;
-		return typeof tenantId === 'string' && typeof apiKey === 'string' && typeof platformKey === 'string' ? { tenantId, apiKey, platformKey } : null;
+		return typeof tenantId === 'string' && typeof apiKey === 'string' && typeof platformKey === 'string'
+			? { tenantId, apiKey, platformKey }
+			: null;
 	} catch {
 		// A file that cannot be read is written anew.
 		return null;

@@ -39,7 +39,12 @@ export async function prepare(flags: Flags, file: string, log: Logger): Promise<
 		await migrate({ url: database.url, log: (line) => log.info({ line }, 'migrating') });
 		const catcher = await startCatcher({ dataDir: flags.dataDir, smtpPort: flags.smtpPort, webPort: flags.mailPort, log });
 		stops.push(catcher.close);
-		const db = openDb({ url: database.url, name: 'standalone', connections: 20, onLost: (error) => log.warn({ err: error }, 'database connection lost') });
+		const db = openDb({
+			url: database.url,
+			name: 'standalone',
+			connections: 20,
+			onLost: (error) => log.warn({ err: error }, 'database connection lost'),
+		});
 		stops.push(db.close);
 		const keyring = keepSecretKeys(flags.dataDir);
 		const credentials = await keepCredentials(db, file);

@@ -13,7 +13,11 @@ import { factsFile, type Ground } from './prepare.js';
 const HOST = '127.0.0.1';
 
 /** Runs every service in this process on prepared ground, and announces it when all are ready. Resolves then; the process lives on until it is stopped. */
-export async function runAll(ground: Ground, { flags, settings }: StandaloneConfig, { log, metrics }: { log: Logger; metrics: Metrics }): Promise<void> {
+export async function runAll(
+	ground: Ground,
+	{ flags, settings }: StandaloneConfig,
+	{ log, metrics }: { log: Logger; metrics: Metrics },
+): Promise<void> {
 	const { db, databaseUrl, keyring } = ground;
 	const broker = await openBroker({ url: 'embedded:', namespace: 'public/default', log });
 	const policyOf = retryPolicies(settings);

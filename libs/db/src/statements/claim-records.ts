@@ -4,7 +4,13 @@ import type { Queryable } from '../client.js';
 import { moveRecords, recordsAt } from '../transition.js';
 
 /** A recipient as a claim returns it. */
-export type ClaimedRecipient = { readonly n: number; readonly role: 'to' | 'cc' | 'bcc'; readonly address: string; readonly name: string | null; readonly outcome: string };
+export type ClaimedRecipient = {
+	readonly n: number;
+	readonly role: 'to' | 'cc' | 'bcc';
+	readonly address: string;
+	readonly name: string | null;
+	readonly outcome: string;
+};
 
 /** A record in the hands of the worker that claimed it: what is needed to send it and to settle it. */
 export type ClaimedRecord = {
@@ -41,7 +47,12 @@ export type ClaimedRecord = {
 const CONFIG_TABLE: Record<Channel, string> = { MAIL: 'mail_send_server_config' };
 
 const statement = (channel: Channel): string => {
-	const move = moveRecords('claim', { row: 's', to: { sql: `case when s.not_after > now() then 'SENDING' else 'EXPIRED' end` }, lease: 'now() + make_interval(secs => $3)', worker: '$4' });
+	const move = moveRecords('claim', {
+		row: 's',
+		to: { sql: `case when s.not_after > now() then 'SENDING' else 'EXPIRED' end` },
+		lease: 'now() + make_interval(secs => $3)',
+		worker: '$4',
+	});
 	return `
 		with due as materialized (
 			select s.id from unnest($1::uuid[], $2::uuid[]) as m (id, tenant_id) join send_state s using (id, tenant_id)
@@ -114,7 +125,11 @@ export type Claimant = { readonly channel: Channel; readonly leaseSeconds: numbe
  * Claims the records that are due and removes their outbox entries in the same statement. What is not due, not open, another tenant's or unknown is left out: a stale duplicate claims nothing.
  * What is too late becomes EXPIRED here and is counted in `expired`. Rows are locked in id order, so batches never dead-lock each other.
  */
-export async function claimRecords(pool: Queryable, keys: readonly ClaimKey[], claimant: Claimant): Promise<{ claimed: ClaimedRecord[]; expired: number }> {
+export async function claimRecords(
+	pool: Queryable,
+	keys: readonly ClaimKey[],
+	claimant: Claimant,
+): Promise<{ claimed: ClaimedRecord[]; expired: number }> {
 	const text = TEXTS.get(claimant.channel) ?? statement(claimant.channel);
 	TEXTS.set(claimant.channel, text);
 	const { rows } = await pool.query<Row>({

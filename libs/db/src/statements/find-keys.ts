@@ -6,7 +6,15 @@ export type StoredAnswer = { tenantId: string; operation: string; key: string; b
 /** A dedupe key that is stored already. */
 export type StoredTwin = { tenantId: string; key: string; recordId: string };
 
-type Row = { kind: 'answer' | 'twin'; tenant_id: string; operation: string; key: string; body_sha256: Buffer; response: Accepted; record_id: string };
+type Row = {
+	kind: 'answer' | 'twin';
+	tenant_id: string;
+	operation: string;
+	key: string;
+	body_sha256: Buffer;
+	response: Accepted;
+	record_id: string;
+};
 
 /** Looks up idempotency and dedupe keys by their primary keys, in one round trip. The arrays of each kind run in parallel. */
 export async function findKeys(
@@ -35,7 +43,13 @@ export async function findKeys(
 	return {
 		answers: rows
 			.filter((row) => row.kind === 'answer')
-			.map((row) => ({ tenantId: row.tenant_id, operation: row.operation, key: row.key, bodySha256: row.body_sha256, response: row.response })),
+			.map((row) => ({
+				tenantId: row.tenant_id,
+				operation: row.operation,
+				key: row.key,
+				bodySha256: row.body_sha256,
+				response: row.response,
+			})),
 		twins: rows.filter((row) => row.kind === 'twin').map((row) => ({ tenantId: row.tenant_id, key: row.key, recordId: row.record_id })),
 	};
 }

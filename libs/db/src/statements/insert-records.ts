@@ -44,7 +44,9 @@ const TEXT = `
 
 /** Writes records with all that belongs to them, and their outbox entries, in one statement: law 2. Returns the time of the transaction. */
 export async function insertRecords(client: Queryable, records: readonly FlowingRecord[]): Promise<Date> {
-	const recipients = records.flatMap((record) => record.recipients.map((one, index) => ({ ...one, id: record.id, tenantId: record.tenantId, n: index })));
+	const recipients = records.flatMap((record) =>
+		record.recipients.map((one, index) => ({ ...one, id: record.id, tenantId: record.tenantId, n: index })),
+	);
 	const of = <K extends keyof FlowingRecord>(key: K): FlowingRecord[K][] => records.map((record) => record[key]);
 	const { rows } = await client.query<{ at: Date }>({
 		name: 'insert-records',

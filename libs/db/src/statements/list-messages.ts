@@ -30,7 +30,13 @@ export type MessageRow = {
 	readonly finishedAt: Date | null;
 	readonly subject: string | null;
 	readonly recipients: readonly MessageRecipient[];
-	readonly lastError: { category: Category; stage: Stage | null; code: string | null; enhancedCode: string | null; text: string | null } | null;
+	readonly lastError: {
+		category: Category;
+		stage: Stage | null;
+		code: string | null;
+		enhancedCode: string | null;
+		text: string | null;
+	} | null;
 	readonly providerMessageId: string | null;
 	readonly deadLetterId: string | null;
 };
@@ -106,7 +112,10 @@ export async function listMessages(pool: Queryable, tenantId: string, filter: Me
 	where(filter.channel, (p) => `r.channel = ${p}`);
 	where(filter.status, (p) => `s.status = ${p}`);
 	where(filter.type, (p) => `r.type = ${p}`);
-	where(filter.addressHash, (p) => `exists (select from send_recipient x where x.tenant_id = $1 and x.address_hash = ${p} and x.id = r.id)`);
+	where(
+		filter.addressHash,
+		(p) => `exists (select from send_recipient x where x.tenant_id = $1 and x.address_hash = ${p} and x.id = r.id)`,
+	);
 	where(filter.metadata && JSON.stringify(filter.metadata), (p) => `(r.metadata @> ${p}::jsonb and r.metadata <> '{}')`);
 	where(filter.notificationId, (p) => `r.notification_id = ${p}::uuid`);
 	where(filter.createdAfter, (p) => `r.created_at >= ${p}::timestamptz`);

@@ -61,7 +61,11 @@ export async function settleLate(pool: pg.Pool, settlements: readonly Settlement
 			text: 'select from send_state where id = any($1::uuid[]) and tenant_id = any($2::uuid[]) order by id for update',
 			values: [settlements.map((one) => one.id), settlements.map((one) => one.tenantId)],
 		});
-		return await client.query<{ id: string; status: string; flow_id: string }>({ name: 'settle-late', text: TEXT, values: settlementColumns(settlements) });
+		return await client.query<{ id: string; status: string; flow_id: string }>({
+			name: 'settle-late',
+			text: TEXT,
+			values: settlementColumns(settlements),
+		});
 	});
 	return rows.map((row) => ({ id: row.id, status: row.status, dueAt: null, flowId: row.flow_id }));
 }

@@ -64,6 +64,10 @@ export type Swept = { readonly id: string; readonly status: string; readonly due
  * Walks the partial index on the lease. A row that its worker is settling right now is skipped and found settled next time; status, version and lease are judged under the row's lock.
  */
 export async function sweepLeases(pool: Queryable, limit: number, provider = 'smtp'): Promise<Swept[]> {
-	const { rows } = await pool.query<{ id: string; status: string; due_at: Date | null; flow_id: string }>({ name: 'sweep-leases', text: TEXT, values: [limit, provider] });
+	const { rows } = await pool.query<{ id: string; status: string; due_at: Date | null; flow_id: string }>({
+		name: 'sweep-leases',
+		text: TEXT,
+		values: [limit, provider],
+	});
 	return rows.map((row) => ({ id: row.id, status: row.status, dueAt: row.due_at, flowId: row.flow_id }));
 }

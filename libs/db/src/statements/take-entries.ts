@@ -72,7 +72,18 @@ const ENTRIES = `
 	)
 	select id, tenant_id, route, lane, flow_id, refusals, extract(epoch from now() - due_at)::float8 as lag, trace_id, traceparent, lease_until::text as lease from u`;
 
-type Row = { id: string; tenant_id: string; route: string; lane: Lane; flow_id: string; refusals: number; lag: number; trace_id: string; traceparent: string; lease: string };
+type Row = {
+	id: string;
+	tenant_id: string;
+	route: string;
+	lane: Lane;
+	flow_id: string;
+	refusals: number;
+	lag: number;
+	trace_id: string;
+	traceparent: string;
+	lease: string;
+};
 
 /**
  * Takes due entries, fair over tenants, gates and lanes (design §4): a turn for each flow of the ring, at most `window` of a flow published and unclaimed, nothing behind a closed gate.
@@ -84,11 +95,19 @@ export async function takeEntries(pool: pg.Pool, options: TakeOptions): Promise<
 		if (flows.length === 0) return [];
 		const counts = { urgent: 0, normal: 0, bulk: 0 };
 		for (const flow of flows) counts[flow.lane] += 1;
-		const turn = (flow: Flow): number => Math.min(options.window, Math.max(1, Math.ceil(shares(options, counts)[flow.lane] / counts[flow.lane])));
+		const turn = (flow: Flow): number =>
+			Math.min(options.window, Math.max(1, Math.ceil(shares(options, counts)[flow.lane] / counts[flow.lane])));
 		const { rows } = await client.query<Row>({
 			name: 'take-entries',
 			text: ENTRIES,
-			values: [flows.map((flow) => flow.id), flows.map((flow) => flow.out_max), flows.map((flow) => flow.closed), flows.map(turn), options.window, options.leaseSeconds],
+			values: [
+				flows.map((flow) => flow.id),
+				flows.map((flow) => flow.out_max),
+				flows.map((flow) => flow.closed),
+				flows.map(turn),
+				options.window,
+				options.leaseSeconds,
+			],
 		});
 		return rows.map((row) => ({
 			id: row.id,

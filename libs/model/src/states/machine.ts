@@ -13,10 +13,7 @@ export type Machine<Status extends string, Act extends string> = {
 };
 
 /** The moves that one act may make, in table order. */
-export function movesOf<Status extends string, Act extends string>(
-	machine: Machine<Status, Act>,
-	act: Act,
-): readonly Move<Status, Act>[] {
+export function movesOf<Status extends string, Act extends string>(machine: Machine<Status, Act>, act: Act): readonly Move<Status, Act>[] {
 	return machine.moves.filter((move) => move.act === act);
 }
 

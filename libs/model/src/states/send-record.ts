@@ -42,7 +42,8 @@ export type SendAct =
 	| 'cancel' // a person or a superseding message: not any more
 	| 'prove'; // a report or callback proves what happened
 
-const move = (act: SendAct, from: SendStatus, ...to: SendStatus[]): Move<SendStatus, SendAct>[] => to.map((one) => ({ act, from, to: one }));
+const move = (act: SendAct, from: SendStatus, ...to: SendStatus[]): Move<SendStatus, SendAct>[] =>
+	to.map((one) => ({ act, from, to: one }));
 
 /** The state table of a record: all channels share it. */
 export const sendRecordMachine: Machine<SendStatus, SendAct> = {

@@ -2,6 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { Problem } from '@tidings/model';
 import type { FastifyRequest } from 'fastify';
+import { DEEPEST, MOST_VALUES, scanJson } from './scan-json.js';
+
+/** A body up to this size is parsed without a look before: it cannot hold much. */
+const SMALL_BYTES = 65_536;
 
 /**
  * Reads a JSON body strictly: UTF-8 without errors, no content coding, no other charset. An empty body is `null`, which a schema refuses unless the body is optional.
@@ -19,10 +23,21 @@ export function readJsonBody(request: FastifyRequest, raw: Buffer): unknown {
 	if (headers['idempotency-key'] !== undefined) request.bodySha256 = createHash('sha256').update(raw).digest();
 	if (raw.length === 0) return null;
 	if (!isUtf8(raw)) throw new Problem('malformed-request', 'The body is not UTF-8.');
+	if (raw.length > SMALL_BYTES) refuseUnreasonable(raw);
 	try {
 		return JSON.parse(raw.toString('utf8'));
 	} catch {
 		throw new Problem('malformed-request', 'The body is not JSON.');
+	}
+}
+
+function refuseUnreasonable(raw: Buffer): void {
+	switch (scanJson(raw)) {
+		case 'too deep':
+			throw new Problem('malformed-request', `The body is nested more than ${DEEPEST} levels deep.`);
+		case 'too many':
+			throw new Problem('body-too-large', `The body holds more than ${MOST_VALUES} values.`);
+		case 'fine':
 	}
 }
 

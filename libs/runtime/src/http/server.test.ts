@@ -215,6 +215,8 @@ test.each<[string, Given, number, string]>([
 	['null', { raw: 'null' }, 400, 'malformed-request'],
 	['half JSON', { raw: '{"name":' }, 400, 'malformed-request'],
 	['broken UTF-8', { raw: Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]) }, 400, 'malformed-request'],
+	['10,000 levels in a large body', { raw: `{"name":"${'a'.repeat(70_000)}","to":${'['.repeat(10_000)}${']'.repeat(10_000)}}` }, 400, 'malformed-request'],
+	['too many values', { raw: `{"to":[${'1,'.repeat(600_000)}1]}` }, 413, 'body-too-large'],
 	['10,000 levels', { raw: `{"name":${'['.repeat(10_000)}${']'.repeat(10_000)}}` }, 400, 'malformed-request'],
 	['another type', { raw: 'name=a', headers: { 'content-type': 'application/x-www-form-urlencoded' } }, 415, 'unsupported-media-type'],
 	['text', { raw: '{"name":"a"}', headers: { 'content-type': 'text/plain' } }, 415, 'unsupported-media-type'],

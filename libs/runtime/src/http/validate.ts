@@ -4,12 +4,10 @@ import formats from 'ajv-formats';
 import type { FastifySchema, FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { faultsOf } from './faults-of.js';
-
-/** Deeper nesting than this cannot be read: no schema of ours goes further. */
-const DEEPEST = 64;
+import { DEEPEST } from './scan-json.js';
 
 /** A refused body with more values than this is answered with its first fault only: to list all would cost more than the body is worth. */
-const MOST_VALUES = 100_000;
+const MOST_LISTED = 100_000;
 
 /** Taken as they are: nothing is removed, converted or filled in. Lengths are UTF-16 code units, as everywhere. */
 const PLAIN = { strict: false, removeAdditional: false, coerceTypes: false, useDefaults: false, unicode: false, logger: false } as const;
@@ -85,7 +83,7 @@ function measure(value: unknown): 'fine' | 'too deep' | 'too many' {
 			seen += 1;
 		}
 		seen += next.length;
-		if (seen > MOST_VALUES) return 'too many';
+		if (seen > MOST_LISTED) return 'too many';
 		level = next;
 	}
 	return 'fine';

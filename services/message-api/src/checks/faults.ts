@@ -45,7 +45,12 @@ export function textOf(raw: Raw, field: string, at: string, faults: Faults): str
 	return checked(raw[field], { at, field }, faults, faultOfText);
 }
 
-function checked(value: unknown, place: { at: string; field: string }, faults: Faults, faultOf: (text: string) => string | null): string | null {
+function checked(
+	value: unknown,
+	place: { at: string; field: string },
+	faults: Faults,
+	faultOf: (text: string) => string | null,
+): string | null {
 	if (typeof value !== 'string') return null;
 	const fault = faultOf(value);
 	if (fault === null) return value;

@@ -16,15 +16,23 @@ export const MailboxSchema = Type.Union(
 	[
 		addressText('One plain address, such as `ann@example.com`.'),
 		Type.Object(
-			{ address: addressText('One plain address.'), name: Type.Optional(Type.String({ maxLength: LIMITS.displayName, description: 'The name that people see.' })) },
+			{
+				address: addressText('One plain address.'),
+				name: Type.Optional(Type.String({ maxLength: LIMITS.displayName, description: 'The name that people see.' })),
+			},
 			closed,
 		),
 	],
-	{ $id: 'Mailbox', description: 'One mailbox: a plain address, or an address with a name. An internationalised domain is stored as A-labels.' },
+	{
+		$id: 'Mailbox',
+		description: 'One mailbox: a plain address, or an address with a name. An internationalised domain is stored as A-labels.',
+	},
 );
 
-const mailboxes = (most: number, least: number, description: string): TSchema => Type.Array(Type.Ref('Mailbox'), { minItems: least, maxItems: most, description });
-const time = (description: string): TSchema => Type.Optional(Type.String({ maxLength: 40, description: `${description} RFC 3339 with a zone.` }));
+const mailboxes = (most: number, least: number, description: string): TSchema =>
+	Type.Array(Type.Ref('Mailbox'), { minItems: least, maxItems: most, description });
+const time = (description: string): TSchema =>
+	Type.Optional(Type.String({ maxLength: 40, description: `${description} RFC 3339 with a zone.` }));
 
 const AttachmentSchema = Type.Object(
 	{
@@ -45,27 +53,54 @@ export const MailSchema = Type.Object(
 		replyTo: Type.Optional(Type.Ref('Mailbox')),
 		from: Type.Optional(Type.Ref('Mailbox')),
 		subject: Type.Optional(Type.String({ maxLength: LIMITS.subject, description: 'One line. Needed.' })),
-		text: Type.Optional(Type.String({ maxLength: LIMITS.bodyCharacters, description: 'The body as plain text. `text` or `html` is needed.' })),
+		text: Type.Optional(
+			Type.String({ maxLength: LIMITS.bodyCharacters, description: 'The body as plain text. `text` or `html` is needed.' }),
+		),
 		html: Type.Optional(Type.String({ maxLength: LIMITS.bodyCharacters, description: 'The body as HTML.' })),
 		template: Type.Optional(Type.Unknown({ description: 'Not available in this release: refused with `not-available`.' })),
 		attachments: Type.Optional(Type.Array(AttachmentSchema, { maxItems: LIMITS.attachments })),
 		headers: Type.Optional(
-			texts('Further headers: `X-*`, `List-*`, `Auto-Submitted`, `Precedence`, `References`, `In-Reply-To`.', { entries: LIMITS.headers, length: LIMITS.headerValue }),
+			texts('Further headers: `X-*`, `List-*`, `Auto-Submitted`, `Precedence`, `References`, `In-Reply-To`.', {
+				entries: LIMITS.headers,
+				length: LIMITS.headerValue,
+			}),
 		),
-		type: Type.Optional(Type.String({ minLength: 1, maxLength: LIMITS.type, description: 'What kind of message it is, for lists and retry policies. Default `mail`.' })),
+		type: Type.Optional(
+			Type.String({
+				minLength: 1,
+				maxLength: LIMITS.type,
+				description: 'What kind of message it is, for lists and retry policies. Default `mail`.',
+			}),
+		),
 		priority: Type.Optional(Type.Enum([...LANES], { description: 'Default `normal`.' })),
-		scope: Type.Optional(Type.Enum(['TENANT', 'PLATFORM'], { description: "`PLATFORM`: by the platform's own servers; needs the capability `platform`. Default `TENANT`." })),
-		serverId: Type.Optional(Type.String({ format: 'uuid', description: "Pins the mail server. Default: the tenant's default server, else the platform's." })),
-		dedupeKey: Type.Optional(Type.String({ minLength: 1, maxLength: LIMITS.dedupeKey, description: 'A second mail with the same key and the same `to` is not accepted again.' })),
+		scope: Type.Optional(
+			Type.Enum(['TENANT', 'PLATFORM'], {
+				description: "`PLATFORM`: by the platform's own servers; needs the capability `platform`. Default `TENANT`.",
+			}),
+		),
+		serverId: Type.Optional(
+			Type.String({ format: 'uuid', description: "Pins the mail server. Default: the tenant's default server, else the platform's." }),
+		),
+		dedupeKey: Type.Optional(
+			Type.String({
+				minLength: 1,
+				maxLength: LIMITS.dedupeKey,
+				description: 'A second mail with the same key and the same `to` is not accepted again.',
+			}),
+		),
 		notBefore: time('Not sent before this time.'),
 		validUntil: time('Not sent after this time; in the future. Default: 72 hours after it is first due.'),
-		metadata: Type.Optional(texts('Your own marks; messages can be found by them.', { entries: LIMITS.metadataKeys, length: LIMITS.metadataValue })),
+		metadata: Type.Optional(
+			texts('Your own marks; messages can be found by them.', { entries: LIMITS.metadataKeys, length: LIMITS.metadataValue }),
+		),
 	},
 	{ $id: 'Mail', ...closed, description: 'A mail to send.' },
 );
 
 /** Several mails at once. */
 export const MailBatchSchema = Type.Object(
-	{ items: Type.Array(Type.Ref('Mail'), { minItems: 1, maxItems: LIMITS.batchItems, description: 'Accepted all together or not at all.' }) },
+	{
+		items: Type.Array(Type.Ref('Mail'), { minItems: 1, maxItems: LIMITS.batchItems, description: 'Accepted all together or not at all.' }),
+	},
 	{ $id: 'MailBatch', ...closed },
 );

@@ -16,7 +16,10 @@ export function readAttachments(value: unknown, at: string, faults: Faults): New
 	const list = listOf(value, LIMITS.attachments);
 	const bytes = list.reduce((sum: number, one) => sum + decodedLength(rawOf(one)?.['content']), 0);
 	if (bytes > LIMITS.attachmentBytes) {
-		throw new Problem('body-too-large', `The attachments ${at} have ${bytes} bytes decoded; at most ${LIMITS.attachmentBytes} are taken for one mail.`);
+		throw new Problem(
+			'body-too-large',
+			`The attachments ${at} have ${bytes} bytes decoded; at most ${LIMITS.attachmentBytes} are taken for one mail.`,
+		);
 	}
 	const seen = new Set<string>();
 	return list.flatMap((one, index) => {
@@ -34,7 +37,8 @@ function readAttachment(raw: Raw, at: string, faults: Faults): NewAttachment | n
 	const filename = readFileName(raw, at, faults);
 	const contentType = readContentType(raw, at, faults);
 	const contentId = lineOf(raw, 'contentId', at, faults);
-	if (contentId !== null && !CONTENT_ID.test(contentId)) faults.add(`${at}/contentId`, 'bad-format', 'A contentId holds ASCII letters, digits and `._%+@-`, without angle brackets.');
+	if (contentId !== null && !CONTENT_ID.test(contentId))
+		faults.add(`${at}/contentId`, 'bad-format', 'A contentId holds ASCII letters, digits and `._%+@-`, without angle brackets.');
 	const content = readContent(raw['content'], `${at}/content`, faults);
 	return filename === null || content === null ? null : { filename, contentType, contentId, content };
 }
@@ -49,7 +53,10 @@ function readFileName(raw: Raw, at: string, faults: Faults): string | null {
 
 /** A name without folders and direction marks, at most 255 bytes, its extension kept. Empty when nothing is left. */
 export function cleanFileName(given: string): string {
-	const name = (given.split(/[/\\]/).at(-1) ?? '').replaceAll(BIDI, '').replace(/^[A-Za-z]:/, '').trim();
+	const name = (given.split(/[/\\]/).at(-1) ?? '')
+		.replaceAll(BIDI, '')
+		.replace(/^[A-Za-z]:/, '')
+		.trim();
 	if (/^\.*$/.test(name)) return '';
 	const dot = name.lastIndexOf('.');
 	const extension = dot > 0 && name.length - dot <= 16 ? name.slice(dot) : '';
@@ -73,7 +80,8 @@ function readContentType(raw: Raw, at: string, faults: Faults): string {
 	const given = lineOf(raw, 'contentType', at, faults);
 	if (given === null) return OCTET_STREAM;
 	const isRight = CONTENT_TYPE.test(given) && !/^multipart\//i.test(given);
-	if (!isRight) faults.add(`${at}/contentType`, 'bad-format', 'This is not a media type such as `application/pdf`; `multipart/*` cannot be attached.');
+	if (!isRight)
+		faults.add(`${at}/contentType`, 'bad-format', 'This is not a media type such as `application/pdf`; `multipart/*` cannot be attached.');
 	return given;
 }
 
@@ -82,7 +90,11 @@ function readContent(value: unknown, at: string, faults: Faults): Buffer | null 
 	const content = Buffer.from(value, 'base64');
 	// What is written back the same was strict base64: no line breaks, no other alphabet, no missing padding.
 	if (content.toString('base64') === value) return content;
-	faults.add(at, 'bad-base64', 'This is not base64 (RFC 4648 §4): padding is needed, and no line breaks or other characters may stand in it.');
+	faults.add(
+		at,
+		'bad-base64',
+		'This is not base64 (RFC 4648 §4): padding is needed, and no line breaks or other characters may stand in it.',
+	);
 	return null;
 }
 

@@ -12,10 +12,15 @@ export function readHeaders(value: unknown, at: string, faults: Faults): Record<
 	for (const [name, text] of entriesOf(value, LIMITS.headers)) {
 		const pointer = pointerTo(at, name);
 		if (!ALLOWED.test(name)) {
-			faults.add(pointer, 'header-not-allowed', 'Only `X-*`, `List-*`, `Auto-Submitted`, `Precedence`, `References` and `In-Reply-To` may be set.');
+			faults.add(
+				pointer,
+				'header-not-allowed',
+				'Only `X-*`, `List-*`, `Auto-Submitted`, `Precedence`, `References` and `In-Reply-To` may be set.',
+			);
 			continue;
 		}
-		if (seen.has(name.toLowerCase())) faults.add(pointer, 'duplicate', 'This header stands twice; upper and lower case make no difference.');
+		if (seen.has(name.toLowerCase()))
+			faults.add(pointer, 'duplicate', 'This header stands twice; upper and lower case make no difference.');
 		seen.add(name.toLowerCase());
 		const fault = faultOfLine(text);
 		if (fault === null) headers[name] = text;
@@ -31,7 +36,8 @@ export function readMetadata(value: unknown, at: string, faults: Faults): Record
 		const pointer = pointerTo(at, key);
 		if (key === '__proto__') faults.add(pointer, 'unknown-field', 'This cannot be the name of a mark.');
 		else if (key === '') faults.add(pointer, 'too-short', 'The name of a mark may not be empty.');
-		else if (key.length > LIMITS.metadataKey) faults.add(pointer, 'too-long', `The name of a mark may have at most ${LIMITS.metadataKey} characters.`);
+		else if (key.length > LIMITS.metadataKey)
+			faults.add(pointer, 'too-long', `The name of a mark may have at most ${LIMITS.metadataKey} characters.`);
 		const fault = faultOfLine(key) ?? faultOfText(text);
 		if (fault === null) metadata[key] = text;
 		else faults.add(pointer, 'control-character', fault);

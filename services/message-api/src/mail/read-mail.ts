@@ -58,12 +58,18 @@ function readTimes(raw: Raw, at: string, now: Date, faults: Faults): Pick<MailDr
 		const value = raw[field];
 		if (typeof value !== 'string') return null;
 		const time = readTime(value);
-		if (time === null) faults.add(`${at}/${field}`, 'bad-format', 'must be an RFC 3339 time with a zone, such as `2026-11-30T09:00:00Z`, from the year 2000 on.');
+		if (time === null)
+			faults.add(
+				`${at}/${field}`,
+				'bad-format',
+				'must be an RFC 3339 time with a zone, such as `2026-11-30T09:00:00Z`, from the year 2000 on.',
+			);
 		return time;
 	};
 	const notBefore = read('notBefore');
 	const validUntil = read('validUntil');
 	if (validUntil !== null && validUntil <= now) faults.add(`${at}/validUntil`, 'in-the-past', 'This time has passed already.');
-	if (validUntil !== null && notBefore !== null && validUntil <= notBefore) faults.add(`${at}/validUntil`, 'out-of-order', '`validUntil` must be after `notBefore`.');
+	if (validUntil !== null && notBefore !== null && validUntil <= notBefore)
+		faults.add(`${at}/validUntil`, 'out-of-order', '`validUntil` must be after `notBefore`.');
 	return { notBefore, validUntil };
 }

@@ -17,7 +17,12 @@ function mailbox(text: string, name: string | null, at: string, faults: Faults):
 	const address = readAddress(text);
 	if (address !== null) return { address, name: name === null || name.trim() === '' ? null : name };
 	const control = faultOfLine(text);
-	if (control === null) faults.add(at, 'bad-address', 'This is not one plain mail address. A name goes into `name`, another recipient into an entry of its own.');
+	if (control === null)
+		faults.add(
+			at,
+			'bad-address',
+			'This is not one plain mail address. A name goes into `name`, another recipient into an entry of its own.',
+		);
 	else faults.add(at, 'control-character', control);
 	return null;
 }

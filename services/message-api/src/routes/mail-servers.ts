@@ -22,11 +22,28 @@ const EXAMPLE = {
 	allowedFrom: ['*@example.com'],
 	default: true,
 };
-const SHOWN = { id: '01930b5e-7d5a-7c3e-9b1a-3f6f0e6b2c11', name: 'main', host: 'smtp.example.com', port: 587, security: 'starttls', hasPassword: true, default: true, active: true };
+const SHOWN = {
+	id: '01930b5e-7d5a-7c3e-9b1a-3f6f0e6b2c11',
+	name: 'main',
+	host: 'smtp.example.com',
+	port: 587,
+	security: 'starttls',
+	hasPassword: true,
+	default: true,
+	active: true,
+};
 const shared = { tag: 'Mail servers', access: 'providers:write' } as const;
 
 /** `POST` and `GET /v1/mail-servers`, `GET /v1/mail-servers/{id}` (api §7). */
-export function mailServerOperations({ db, ...context }: { db: Db; keyring: Keyring; allowPrivateHosts: boolean; servers: KnownServers }): Operation[] {
+export function mailServerOperations({
+	db,
+	...context
+}: {
+	db: Db;
+	keyring: Keyring;
+	allowPrivateHosts: boolean;
+	servers: KnownServers;
+}): Operation[] {
 	return [
 		operation({
 			...shared,
@@ -41,7 +58,13 @@ export function mailServerOperations({ db, ...context }: { db: Db; keyring: Keyr
 			example: EXAMPLE,
 			handle: async (request, reply) => {
 				const caller = callerOf(request);
-				const who = { db, keyring: context.keyring, allowPrivateHosts: context.allowPrivateHosts, actor: caller.actor, traceId: request.trace.traceId };
+				const who = {
+					db,
+					keyring: context.keyring,
+					allowPrivateHosts: context.allowPrivateHosts,
+					actor: caller.actor,
+					traceId: request.trace.traceId,
+				};
 				const server = await createServer(who, caller.tenant.id, request.body as Static<typeof NewServerSchema>, faultsGiven(request));
 				context.servers.forget();
 				reply.code(201).header('location', `/v1/mail-servers/${server.id}`);
@@ -85,7 +108,9 @@ export function mailServerOperations({ db, ...context }: { db: Db; keyring: Keyr
 			answers: { 200: Type.Ref('MailServer') },
 			example: SHOWN,
 			handle: async (request) => {
-				const server = await db.prisma.mailSendServerConfig.findFirst({ where: { id: request.params.id, tenantId: callerOf(request).tenant.id } });
+				const server = await db.prisma.mailSendServerConfig.findFirst({
+					where: { id: request.params.id, tenantId: callerOf(request).tenant.id },
+				});
 				if (server === null) throw new Problem('not-found', 'There is no such mail server.');
 				return showServer(server);
 			},

@@ -10,7 +10,13 @@ import { answerOf, readIdempotencyKey } from '../submission.js';
 import { nullable, timeText } from './shapes.js';
 
 const Query = Type.Object(
-	{ validateOnly: Type.Optional(Type.Enum(['true', 'false'], { description: '`true`: every check is run, nothing is written, and the answer is 200 with a preview.' })) },
+	{
+		validateOnly: Type.Optional(
+			Type.Enum(['true', 'false'], {
+				description: '`true`: every check is run, nothing is written, and the answer is 200 with a preview.',
+			}),
+		),
+	},
 	{ additionalProperties: false },
 );
 
@@ -28,7 +34,10 @@ const Preview = Type.Object(
 
 const AcceptedMail = Type.Object(
 	{
-		id: Type.String({ format: 'uuid', description: 'The message: `GET /v1/messages/{id}`. With `deduplicated`, the one that was there already.' }),
+		id: Type.String({
+			format: 'uuid',
+			description: 'The message: `GET /v1/messages/{id}`. With `deduplicated`, the one that was there already.',
+		}),
 		status: Type.String({ description: 'The state in which messages are accepted: always `PENDING`.' }),
 		createdAt: timeText('When the request was accepted.'),
 		deduplicated: Type.Optional(Type.Boolean({ description: 'There only when `true`: the `dedupeKey` was known, nothing was written.' })),
@@ -39,7 +48,9 @@ const AcceptedMail = Type.Object(
 const AcceptedBatch = Type.Object(
 	{
 		ids: Type.Array(Type.String({ format: 'uuid' }), { description: 'In the order of the items.' }),
-		deduplicated: Type.Optional(Type.Array(Type.Integer(), { description: 'There only when some were: the positions whose `dedupeKey` was known.' })),
+		deduplicated: Type.Optional(
+			Type.Array(Type.Integer(), { description: 'There only when some were: the positions whose `dedupeKey` was known.' }),
+		),
 	},
 	{ $id: 'AcceptedBatch', description: 'Accepted: committed, to be sent.' },
 );
@@ -47,7 +58,13 @@ const AcceptedBatch = Type.Object(
 /** Schemas that these operations refer to. */
 export const MAIL_ANSWERS = [Preview, AcceptedMail, AcceptedBatch];
 
-const EXAMPLE = { to: ['ann@example.com'], subject: 'Your order A-17', text: 'It is on its way.', type: 'order.confirmed', metadata: { orderNo: 'A-17' } };
+const EXAMPLE = {
+	to: ['ann@example.com'],
+	subject: 'Your order A-17',
+	text: 'It is on its way.',
+	type: 'order.confirmed',
+	metadata: { orderNo: 'A-17' },
+};
 const shared = {
 	method: 'POST',
 	tag: 'Mails',
@@ -59,7 +76,12 @@ const shared = {
 
 /** `POST /v1/mails` and `POST /v1/mails:batch` (api §3). */
 export function mailOperations(context: MailContext, metrics: Metrics): Operation[] {
-	const submit = async (request: OperationRequest, reply: FastifyReply, kind: 'one' | 'batch', mails: MailSubmission['mails']): Promise<AcceptResult | readonly ReadyMail[]> => {
+	const submit = async (
+		request: OperationRequest,
+		reply: FastifyReply,
+		kind: 'one' | 'batch',
+		mails: MailSubmission['mails'],
+	): Promise<AcceptResult | readonly ReadyMail[]> => {
 		const caller = callerOf(request);
 		const faults = faultsGiven(request);
 		const isTrial = (request.query as { validateOnly?: string }).validateOnly === 'true';
@@ -85,7 +107,13 @@ export function mailOperations(context: MailContext, metrics: Metrics): Operatio
 		summary: 'Send a mail',
 		description: 'Answered when the mail is committed; it is delivered afterwards, also over restarts. `Location` names the message.',
 		body: Type.Ref('Mail'),
-		answers: { 200: Type.Object({ valid: Type.Boolean(), preview: Type.Ref('MailPreview') }, { description: 'With `validateOnly`: it would be accepted.' }), 202: Type.Ref('AcceptedMail') },
+		answers: {
+			200: Type.Object(
+				{ valid: Type.Boolean(), preview: Type.Ref('MailPreview') },
+				{ description: 'With `validateOnly`: it would be accepted.' },
+			),
+			202: Type.Ref('AcceptedMail'),
+		},
 		example: EXAMPLE,
 		handle: async (request, reply) => {
 			const result = await submit(request, reply, 'one', [{ at: '', body: request.body }]);
@@ -103,7 +131,13 @@ export function mailOperations(context: MailContext, metrics: Metrics): Operatio
 		summary: 'Send up to 500 mails, all or none',
 		description: 'One fault in one item refuses the whole batch; its pointer begins with `/items/{n}`.',
 		body: Type.Ref('MailBatch'),
-		answers: { 200: Type.Object({ valid: Type.Boolean(), previews: Type.Array(Type.Ref('MailPreview')) }, { description: 'With `validateOnly`: they would be accepted.' }), 202: Type.Ref('AcceptedBatch') },
+		answers: {
+			200: Type.Object(
+				{ valid: Type.Boolean(), previews: Type.Array(Type.Ref('MailPreview')) },
+				{ description: 'With `validateOnly`: they would be accepted.' },
+			),
+			202: Type.Ref('AcceptedBatch'),
+		},
 		example: { items: [EXAMPLE] },
 		handle: async (request, reply) => {
 			const mails = listOf(rawOf(request.body)?.['items'], LIMITS.batchItems).map((body, index) => ({ at: `/items/${index}`, body }));

@@ -14,14 +14,19 @@ const note = Type.Optional(Type.String({ maxLength: 1_000, description: 'Why; ke
 const Note = Type.Object({ note }, { additionalProperties: false });
 const Release = Type.Object(
 	{
-		resolution: Type.Enum(['resend', 'delivered', 'failed'], { description: '`resend`: send it again. `delivered`: it did arrive. `failed`: it did not, and shall not.' }),
+		resolution: Type.Enum(['resend', 'delivered', 'failed'], {
+			description: '`resend`: send it again. `delivered`: it did arrive. `failed`: it did not, and shall not.',
+		}),
 		note,
 	},
 	{ additionalProperties: false },
 );
 
 const Cancelled = Type.Object(
-	{ ...(MessageSchema as TObject).properties, mayHaveBeenSent: Type.Boolean({ description: 'An earlier attempt ended so that nobody knows whether it was sent.' }) },
+	{
+		...(MessageSchema as TObject).properties,
+		mayHaveBeenSent: Type.Boolean({ description: 'An earlier attempt ended so that nobody knows whether it was sent.' }),
+	},
 	{ $id: 'CancelledMessage', description: 'The message, cancelled.' },
 );
 
@@ -32,7 +37,10 @@ const shared = { method: 'POST', tag: 'Messages', access: 'messages:act', errors
 
 /** `POST /v1/messages/{id}:cancel`, `:retry` and `:release` (api §4). Each answers the message as it is afterwards. */
 export function messageActOperations(db: Db): Operation[] {
-	const act = async (request: OperationRequest, run: (context: ActContext, tenantId: string, id: string) => Promise<ActResult>): Promise<object> => {
+	const act = async (
+		request: OperationRequest,
+		run: (context: ActContext, tenantId: string, id: string) => Promise<ActResult>,
+	): Promise<object> => {
 		const caller = callerOf(request);
 		const tenantId = caller.tenant.id;
 		const id = request.params.id.toLowerCase();
@@ -84,7 +92,9 @@ export function messageActOperations(db: Db): Operation[] {
 			answers: { 200: Type.Ref('Message') },
 			example: { resolution: 'resend', note: 'the provider says that it never came' },
 			handle: async (request) =>
-				await act(request, (context, tenantId, id) => releaseMessage(context, tenantId, id, { resolution: request.body.resolution, ...noteOf(request.body) })),
+				await act(request, (context, tenantId, id) =>
+					releaseMessage(context, tenantId, id, { resolution: request.body.resolution, ...noteOf(request.body) }),
+				),
 		}),
 	];
 }
@@ -93,6 +103,9 @@ function noteOf(body: { note?: string } | null | undefined): { note?: string } {
 	const text = body?.note;
 	if (text === undefined) return {};
 	const fault = faultOfText(text);
-	if (fault !== null) throw new Problem('invalid-request', 'The note is refused.', { faults: [{ pointer: '/note', code: 'control-character', detail: fault }] });
+	if (fault !== null)
+		throw new Problem('invalid-request', 'The note is refused.', {
+			faults: [{ pointer: '/note', code: 'control-character', detail: fault }],
+		});
 	return { note: text };
 }

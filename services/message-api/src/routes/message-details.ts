@@ -49,7 +49,9 @@ const ContentSchema = Type.Object(
 		from: Type.Object(Mailbox),
 		replyTo: Type.Unsafe<{ address: string; name: string | null } | null>({ ...Type.Object(Mailbox), type: ['object', 'null'] }),
 		recipients: Type.Array(Type.Object({ role: Type.String(), ...Mailbox })),
-		attachments: Type.Array(Type.Object({ filename: Type.String(), contentType: Type.String(), contentId: nullable(Type.String()), bytes: Type.Integer() })),
+		attachments: Type.Array(
+			Type.Object({ filename: Type.String(), contentType: Type.String(), contentId: nullable(Type.String()), bytes: Type.Integer() }),
+		),
 	},
 	{ $id: 'MessageContent', description: 'What is sent, as it was rendered at acceptance.' },
 );
@@ -57,7 +59,8 @@ const ContentSchema = Type.Object(
 /** Schemas that these operations refer to. */
 export const DETAIL_ANSWERS = [AttemptSchema, TimelineSchema, ContentSchema];
 
-const all = <T extends ReturnType<typeof Type.Ref>>(item: T) => Type.Object({ data: Type.Array(item), nextCursor: Type.Null({ description: 'There is one page only.' }) });
+const all = <T extends ReturnType<typeof Type.Ref>>(item: T) =>
+	Type.Object({ data: Type.Array(item), nextCursor: Type.Null({ description: 'There is one page only.' }) });
 const shared = { method: 'GET', tag: 'Messages' } as const;
 
 /** `GET /v1/messages/{id}/attempts`, `/timeline` and `/content` (api §4). */
@@ -70,7 +73,10 @@ export function messageDetailOperations(db: Db): Operation[] {
 			access: 'messages:read',
 			summary: 'Every try to deliver a message',
 			answers: { 200: all(Type.Ref('Attempt')) },
-			example: { data: [{ attemptNo: 1, tryNo: 1, provider: 'smtp', outcome: 'ACCEPTED', stage: 'DOT', code: '250', ambiguous: false }], nextCursor: null },
+			example: {
+				data: [{ attemptNo: 1, tryNo: 1, provider: 'smtp', outcome: 'ACCEPTED', stage: 'DOT', code: '250', ambiguous: false }],
+				nextCursor: null,
+			},
 			handle: async (request) => ({ data: await readAttempts(db, callerOf(request), request.params.id), nextCursor: null }),
 		}),
 		operation({
@@ -94,7 +100,13 @@ export function messageDetailOperations(db: Db): Operation[] {
 			access: 'content:read',
 			summary: 'What is sent: addresses in full and bodies',
 			answers: { 200: Type.Ref('MessageContent') },
-			example: { subject: 'Your order A-17', text: 'It is on its way.', html: null, headers: {}, from: { address: 'shop@example.com', name: 'Shop' } },
+			example: {
+				subject: 'Your order A-17',
+				text: 'It is on its way.',
+				html: null,
+				headers: {},
+				from: { address: 'shop@example.com', name: 'Shop' },
+			},
 			handle: async (request) => await readContent(db, callerOf(request).tenant.id, request.params.id),
 		}),
 	];
@@ -121,7 +133,11 @@ async function readContent({ prisma }: Db, tenantId: string, id: string): Promis
 	const [payload, recipients, attachments] = await Promise.all([
 		prisma.sendPayload.findFirst({ where }),
 		prisma.sendRecipient.findMany({ where, orderBy: { n: 'asc' }, select: { role: true, address: true, name: true } }),
-		prisma.attachment.findMany({ where, orderBy: { n: 'asc' }, select: { filename: true, contentType: true, contentId: true, bytes: true } }),
+		prisma.attachment.findMany({
+			where,
+			orderBy: { n: 'asc' },
+			select: { filename: true, contentType: true, contentId: true, bytes: true },
+		}),
 	]);
 	if (payload === null) throw noSuchMessage();
 	if (payload.keyId !== null) throw new Problem('internal-error', 'The content is sealed with a key that this release does not use.');

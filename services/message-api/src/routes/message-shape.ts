@@ -28,7 +28,9 @@ export const MessageSchema = Type.Object(
 			Type.Object({
 				role: Type.Enum(['to', 'cc', 'bcc']),
 				address: Type.String({ description: 'Masked without the capability `content:read`.' }),
-				outcome: Type.Enum(['OPEN', 'ACCEPTED', 'REFUSED', 'BOUNCED', 'DELIVERED'], { description: "`ACCEPTED` is a provider's yes, `DELIVERED` only proof." }),
+				outcome: Type.Enum(['OPEN', 'ACCEPTED', 'REFUSED', 'BOUNCED', 'DELIVERED'], {
+					description: "`ACCEPTED` is a provider's yes, `DELIVERED` only proof.",
+				}),
 				...ANSWER_FIELDS,
 			}),
 		),
@@ -46,7 +48,13 @@ export const MessageSchema = Type.Object(
 		createdAt: timeText('When it was accepted.'),
 		sentAt: time('When it was sent.'),
 		finishedAt: time('When it came to its end.'),
-		lastError: Type.Unsafe<{ category: string; stage: string | null; code: string | null; enhancedCode: string | null; text: string | null } | null>({
+		lastError: Type.Unsafe<{
+			category: string;
+			stage: string | null;
+			code: string | null;
+			enhancedCode: string | null;
+			text: string | null;
+		} | null>({
 			...Type.Object({ category: Type.Enum([...CATEGORIES]), stage: text('How far the conversation had come.'), ...ANSWER_FIELDS }),
 			type: ['object', 'null'],
 			description: 'The newest answer that was not a yes.',

@@ -103,7 +103,9 @@ function readFilter(query: Readonly<Record<string, string>>): MessageFilter {
 		...(status === undefined ? {} : { status }),
 		...(type === undefined ? {} : { type }),
 		...(recipient === undefined ? {} : { addressHash: hashOfAddress(addressIn(recipient)) }),
-		...(metadata.length === 0 ? {} : { metadata: Object.fromEntries(metadata.map(([field, value]) => [field.slice('metadata.'.length), value])) }),
+		...(metadata.length === 0
+			? {}
+			: { metadata: Object.fromEntries(metadata.map(([field, value]) => [field.slice('metadata.'.length), value])) }),
 		...(notificationId === undefined || !isUuid(notificationId) ? {} : { notificationId }),
 		...(createdAfter === undefined ? {} : { createdAfter: timeIn('createdAfter', createdAfter) }),
 		...(createdBefore === undefined ? {} : { createdBefore: timeIn('createdBefore', createdBefore) }),

@@ -29,7 +29,10 @@ export function readPage(query: { limit?: string; cursor?: string }): { readonly
 }
 
 /** Makes a page out of one row more than it has: that one tells that there are more. */
-export function pageOf<T extends { readonly id: string }>(rows: readonly T[], limit: number): { rows: readonly T[]; nextCursor: string | null } {
+export function pageOf<T extends { readonly id: string }>(
+	rows: readonly T[],
+	limit: number,
+): { rows: readonly T[]; nextCursor: string | null } {
 	const page = rows.slice(0, limit);
 	const last = page.at(-1);
 	return { rows: page, nextCursor: rows.length > limit && last !== undefined ? Buffer.from(`1${last.id}`).toString('base64url') : null };

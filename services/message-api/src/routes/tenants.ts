@@ -13,13 +13,23 @@ const closed = { additionalProperties: false } as const;
 const Name = Type.String({ minLength: 1, maxLength: 100 });
 const NewTenant = Type.Object({ name: Name }, { $id: 'NewTenant', ...closed });
 const Tenant = Type.Object(
-	{ id: Type.String({ format: 'uuid' }), name: Type.String(), kind: Type.String(), status: Type.String(), createdAt: timeText('When it was made.') },
+	{
+		id: Type.String({ format: 'uuid' }),
+		name: Type.String(),
+		kind: Type.String(),
+		status: Type.String(),
+		createdAt: timeText('When it was made.'),
+	},
 	{ $id: 'Tenant' },
 );
 const NewApiKey = Type.Object(
 	{
 		name: Name,
-		capabilities: Type.Array(Type.Enum([...CAPABILITIES]), { minItems: 1, maxItems: CAPABILITIES.length, description: 'Of those that the caller holds.' }),
+		capabilities: Type.Array(Type.Enum([...CAPABILITIES]), {
+			minItems: 1,
+			maxItems: CAPABILITIES.length,
+			description: 'Of those that the caller holds.',
+		}),
 		expiresAt: Type.Optional(Type.String({ maxLength: 40, description: 'RFC 3339, in the future. Default: never.' })),
 	},
 	{ $id: 'NewApiKey', ...closed },
@@ -86,9 +96,19 @@ export function tenantOperations(db: Db): Operation[] {
 				const caller = callerOf(request);
 				const { name, capabilities, expiresAt } = readKey(begin(request), request.body as Static<typeof NewApiKey>, caller);
 				const who = { actor: caller.actor, traceId: request.trace.traceId };
-				const key = await db.prisma.$transaction((tx) => createApiKey(tx, who, { tenantId: caller.tenant.id, name, capabilities, expiresAt }));
+				const key = await db.prisma.$transaction((tx) =>
+					createApiKey(tx, who, { tenantId: caller.tenant.id, name, capabilities, expiresAt }),
+				);
 				reply.code(201);
-				return { id: key.id, key: key.text, keyId: key.keyId, name, capabilities, createdAt: key.createdAt.toISOString(), expiresAt: expiresAt?.toISOString() ?? null };
+				return {
+					id: key.id,
+					key: key.text,
+					keyId: key.keyId,
+					name,
+					capabilities,
+					createdAt: key.createdAt.toISOString(),
+					expiresAt: expiresAt?.toISOString() ?? null,
+				};
 			},
 		}),
 	];
@@ -102,18 +122,25 @@ function refuseFaulty(faults: Faults): void {
 	if (faults.list.length > 0) throw new Problem('invalid-request', 'The request is refused. Nothing was written.', { faults: faults.list });
 }
 
-function readKey({ raw, faults }: { raw: Raw; faults: Faults }, body: Static<typeof NewApiKey>, caller: Caller): { name: string; capabilities: readonly Capability[]; expiresAt: Date | null } {
+function readKey(
+	{ raw, faults }: { raw: Raw; faults: Faults },
+	body: Static<typeof NewApiKey>,
+	caller: Caller,
+): { name: string; capabilities: readonly Capability[]; expiresAt: Date | null } {
 	lineOf(raw, 'name', '', faults);
 	const expiresAt = typeof raw['expiresAt'] === 'string' ? readTime(raw['expiresAt']) : null;
-	if (typeof raw['expiresAt'] === 'string' && expiresAt === null) faults.add('/expiresAt', 'bad-format', 'must be an RFC 3339 time with a zone.');
+	if (typeof raw['expiresAt'] === 'string' && expiresAt === null)
+		faults.add('/expiresAt', 'bad-format', 'must be an RFC 3339 time with a zone.');
 	if (expiresAt !== null && expiresAt <= now()) faults.add('/expiresAt', 'in-the-past', 'This time has passed already.');
 	const wanted: readonly unknown[] = Array.isArray(raw['capabilities']) ? raw['capabilities'] : [];
 	for (const [index, capability] of wanted.entries()) {
 		if (wanted.indexOf(capability) < index) faults.add(`/capabilities/${index}`, 'duplicate', 'This capability stands twice.');
-		if (capability === 'platform' && caller.tenant.kind !== 'PLATFORM') faults.add(`/capabilities/${index}`, 'platform-only', 'Only keys of the platform itself may hold it.');
+		if (capability === 'platform' && caller.tenant.kind !== 'PLATFORM')
+			faults.add(`/capabilities/${index}`, 'platform-only', 'Only keys of the platform itself may hold it.');
 	}
 	refuseFaulty(faults);
 	const lacking = body.capabilities.filter((one) => !caller.capabilities.has(one));
-	if (lacking.length > 0) throw new Problem('capability-missing', `Nobody can give what they do not hold: ${lacking.map((one) => `\`${one}\``).join(', ')}.`);
+	if (lacking.length > 0)
+		throw new Problem('capability-missing', `Nobody can give what they do not hold: ${lacking.map((one) => `\`${one}\``).join(', ')}.`);
 	return { name: body.name, capabilities: body.capabilities, expiresAt };
 }

@@ -20,7 +20,8 @@ export async function checkServer(raw: Raw, faults: Faults, options: { allowPriv
 	for (const field of ['name', 'username', 'password']) checkLine(raw[field], `/${field}`, faults);
 	for (const field of ['ratePerMinute', 'dailyLimit']) {
 		const value = raw[field];
-		if (typeof value === 'number' && value > 0) faults.add(`/${field}`, 'not-available', 'This release has no rate limits yet: leave it out, or give null or 0.');
+		if (typeof value === 'number' && value > 0)
+			faults.add(`/${field}`, 'not-available', 'This release has no rate limits yet: leave it out, or give null or 0.');
 	}
 	if (raw['username'] === undefined && raw['password'] !== undefined) faults.add('/username', 'required', 'A password needs a username.');
 	if (raw['username'] !== undefined && raw['password'] === undefined) faults.add('/password', 'required', 'A username needs a password.');
@@ -43,10 +44,12 @@ function checkFrom(raw: Raw, faults: Faults): Pick<CheckedServer, 'from' | 'allo
 	const allowedFrom = (patterns ?? []).flatMap((pattern: unknown, index) => {
 		if (typeof pattern !== 'string') return [];
 		const read = readPattern(pattern);
-		if (read === null) faults.add(pointerTo('/allowedFrom', index), 'bad-address', 'This is neither one plain mail address nor `*@domain`.');
+		if (read === null)
+			faults.add(pointerTo('/allowedFrom', index), 'bad-address', 'This is neither one plain mail address nor `*@domain`.');
 		return read ?? [];
 	});
-	if (from !== null && patterns !== null && !allowsFrom(allowedFrom, from.address)) faults.add('/from/address', 'from-not-allowed', '`allowedFrom` must cover the default From.');
+	if (from !== null && patterns !== null && !allowsFrom(allowedFrom, from.address))
+		faults.add('/from/address', 'from-not-allowed', '`allowedFrom` must cover the default From.');
 	return { from: from ?? { address: '', name: null }, allowedFrom: patterns === null ? [from?.address ?? ''] : [...new Set(allowedFrom)] };
 }
 
@@ -62,7 +65,8 @@ function checkDkim(raw: Raw | null, faults: Faults): CheckedServer['dkim'] {
 	const readable = typeof domain === 'string' ? readDomain(domain) : null;
 	if (typeof domain === 'string' && readable === null) faults.add('/dkim/domain', 'bad-format', 'This is not a domain name.');
 	const isSelector = typeof selector === 'string' && readDomain(selector) !== null && isIP(selector) === 0;
-	if (typeof selector === 'string' && !isSelector) faults.add('/dkim/selector', 'bad-format', 'A selector is one or more labels of letters, digits and hyphens.');
+	if (typeof selector === 'string' && !isSelector)
+		faults.add('/dkim/selector', 'bad-format', 'A selector is one or more labels of letters, digits and hyphens.');
 	if (typeof privateKey === 'string') {
 		const fault = faultOfKey(privateKey);
 		if (fault !== null) faults.add('/dkim/privateKey', fault.code, fault.detail);

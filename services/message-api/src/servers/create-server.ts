@@ -25,10 +25,16 @@ const TABLE = 'mail_send_server_config';
  * Makes a mail server of a tenant with its gate; its secrets are sealed before they are written. As default it takes the place of the one until now, in the same transaction.
  * `schemaFaults`: what a schema found in the body. Throws a `Problem`: 422 with every fault, 409 when the name is taken.
  */
-export async function createServer(context: ServerContext, tenantId: string, given: NewServer, schemaFaults: Problem['faults'] = []): Promise<StoredServer> {
+export async function createServer(
+	context: ServerContext,
+	tenantId: string,
+	given: NewServer,
+	schemaFaults: Problem['faults'] = [],
+): Promise<StoredServer> {
 	const faults = collectFaults(schemaFaults);
 	const checked = await checkServer(rawOf(given) ?? {}, faults, context);
-	if (faults.list.length > 0) throw new Problem('invalid-request', 'The mail server is refused. Nothing was written.', { faults: faults.list });
+	if (faults.list.length > 0)
+		throw new Problem('invalid-request', 'The mail server is refused. Nothing was written.', { faults: faults.list });
 	const id = newId();
 	const sealed = (clear: string | undefined, column: string): string | null =>
 		clear === undefined ? null : seal(context.keyring, clear, { tenantId, table: TABLE, column, rowId: id });
@@ -36,9 +42,16 @@ export async function createServer(context: ServerContext, tenantId: string, giv
 	return await insertUnique(context.db, { tenantId, taken: 'A mail server of this tenant has this name already.' }, async (tx) => {
 		const former = await tx.mailSendServerConfig.findFirst({ where: { tenantId, isDefault: true }, select: { id: true } });
 		const isDefault = given.default ?? former === null;
-		if (isDefault && former !== null) await tx.mailSendServerConfig.updateMany({ where: { id: former.id, tenantId }, data: { isDefault: false } });
+		if (isDefault && former !== null)
+			await tx.mailSendServerConfig.updateMany({ where: { id: former.id, tenantId }, data: { isDefault: false } });
 		await tx.gate.create({ data: { id, tenantId, kind: 'CONFIG' } });
-		await audit(tx, context, { tenantId, action: 'mail-server.create', subjectType: 'mail-server', subjectId: id, detail: { name: given.name, host: given.host, default: isDefault } });
+		await audit(tx, context, {
+			tenantId,
+			action: 'mail-server.create',
+			subjectType: 'mail-server',
+			subjectId: id,
+			detail: { name: given.name, host: given.host, default: isDefault },
+		});
 		return await tx.mailSendServerConfig.create({
 			data: {
 				id,

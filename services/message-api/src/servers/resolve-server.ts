@@ -15,12 +15,18 @@ export function resolveServer(servers: readonly ActiveServer[], tenantId: string
 	if (draft.serverId !== null) {
 		const pinned = own.find((one) => one.id === draft.serverId);
 		if (pinned !== undefined) return checkFrom(pinned, draft);
-		return { fault: { pointer: `${draft.at}/serverId`, code: 'server-unknown', detail: 'This is not an active mail server of the tenant.' } };
+		return {
+			fault: { pointer: `${draft.at}/serverId`, code: 'server-unknown', detail: 'This is not an active mail server of the tenant.' },
+		};
 	}
 	const server = own.find((one) => one.isDefault) ?? platform.find((one) => one.isDefault);
 	if (server !== undefined) return checkFrom(server, draft);
 	return {
-		fault: { pointer: draft.at, code: 'no-mail-server', detail: 'There is no active default mail server, neither of the tenant nor of the platform. Create one with `POST /v1/mail-servers`.' },
+		fault: {
+			pointer: draft.at,
+			code: 'no-mail-server',
+			detail: 'There is no active default mail server, neither of the tenant nor of the platform. Create one with `POST /v1/mail-servers`.',
+		},
 	};
 }
 
