@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../harness/eventually.js';
+import { parseMail } from '../harness/parse-mail.js';
 import { call, caughtMails, type Facts, makeDataDir, type Standalone, startedStandalone, startStandalone } from '../harness/standalone.js';
 
 let dir: { path: string; drop(): void };
@@ -101,6 +102,52 @@ test('a deadline that is not below the lease is refused at the start, with every
 	expect(refused).toMatchObject({ code: 78 });
 	const output = 'output' in refused ? refused.output : '';
 	expect(output).toContain('TIDINGS_SMTP_SLOTS');
+});
+
+test('a rich mail arrives right: 8-bit subject, names with quotes and emoji, Chinese file names, an inline image, and no Bcc', async () => {
+	const image = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+	const receipt = Buffer.from('收據：新臺幣 1,200 元\n');
+	const accepted = await call(running.facts, 'POST', '/v1/mails', {
+		to: [{ address: 'ann@example.com', name: 'Ann "The Boss" O\'Neil' }, { address: 'bo@example.com', name: '王小明 🎉' }],
+		cc: ['carl@example.com'],
+		bcc: ['dora@example.com'],
+		replyTo: { address: 'help@example.com', name: 'Hilfe, bitte' },
+		from: { address: 'shop@example.com', name: 'Café „Süd“, Köln' },
+		subject: '您的訂單 A-17 已出貨 📦 – merci beaucoup, à bientôt; und noch etwas mehr, damit gefaltet werden muss',
+		text: 'Grüße\n.\n..two dots\nlast line',
+		html: '<p>Grüße <img src="cid:logo1"></p>',
+		attachments: [
+			{ filename: '收據 2026年11月.txt', contentType: 'text/plain', content: receipt.toString('base64') },
+			{ filename: 'logo.png', contentType: 'image/png', content: image.toString('base64'), contentId: 'logo1' },
+		],
+		headers: { 'X-Campaign': 'autumn', 'List-Unsubscribe': '<https://example.com/u/1>' },
+	});
+	expect(accepted).toMatchObject({ status: 202 });
+	const mail = await eventually(async () => (await caughtMails(running.facts)).find((one) => one.messageId.includes(accepted.body.id)));
+	expect([...mail.to].sort()).toEqual(['ann@example.com', 'bo@example.com', 'carl@example.com', 'dora@example.com']);
+	const raw = new Uint8Array(await (await fetch(`${running.facts.mail.api}/messages/${mail.id}.eml`)).arrayBuffer());
+	const parsed = parseMail(raw);
+	expect(parsed).toMatchObject({
+		subject: '您的訂單 A-17 已出貨 📦 – merci beaucoup, à bientôt; und noch etwas mehr, damit gefaltet werden muss',
+		messageId: `<${accepted.body.id}@example.com>`,
+		from: [{ name: 'Café „Süd“, Köln', address: 'shop@example.com' }],
+		to: [
+			{ name: 'Ann "The Boss" O\'Neil', address: 'ann@example.com' },
+			{ name: '王小明 🎉', address: 'bo@example.com' },
+		],
+		cc: [{ name: '', address: 'carl@example.com' }],
+		replyTo: [{ name: 'Hilfe, bitte', address: 'help@example.com' }],
+		defects: [],
+	});
+	expect(parsed.headers).toMatchObject({ 'X-Campaign': 'autumn', 'List-Unsubscribe': '<https://example.com/u/1>' });
+	expect(parsed.names).not.toContain('bcc');
+	expect(Buffer.from(raw).includes('dora@example.com')).toBe(false);
+	const part = (type: string, filename: string | null) => parsed.parts.find((one) => one.type === type && one.filename === filename);
+	expect(part('text/plain', null)?.text?.replaceAll('\r\n', '\n').trimEnd()).toBe('Grüße\n.\n..two dots\nlast line');
+	expect(part('text/html', null)?.text).toContain('<p>Grüße <img src="cid:logo1"></p>');
+	expect(part('text/plain', '收據 2026年11月.txt')).toMatchObject({ disposition: 'attachment', base64: receipt.toString('base64') });
+	expect(part('image/png', 'logo.png')).toMatchObject({ contentId: '<logo1>', base64: image.toString('base64') });
+	expect(parsed.types).toContain('multipart/related');
 });
 
 test('five hundred by batch come out five hundred times; killed in the middle and started again, the rest goes out, and none twice unless it is marked ambiguous', async () => {
