@@ -46,7 +46,7 @@ export async function benchSend(server: string): Promise<Ratio> {
 	};
 }
 
-export async function acceptMails(url: string, port: number): Promise<void> {
+async function acceptMails(url: string, port: number): Promise<void> {
 	const db = openDb({ url, name: 'bench' });
 	const senders = await Promise.all(Array.from({ length: 1 }, () => makeSender(db, { port })));
 	for (let n = 0; n < MAILS; n += 500) {

@@ -108,7 +108,10 @@ test('a rich mail arrives right: 8-bit subject, names with quotes and emoji, Chi
 	const image = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
 	const receipt = Buffer.from('收據：新臺幣 1,200 元\n');
 	const accepted = await call(running.facts, 'POST', '/v1/mails', {
-		to: [{ address: 'ann@example.com', name: 'Ann "The Boss" O\'Neil' }, { address: 'bo@example.com', name: '王小明 🎉' }],
+		to: [
+			{ address: 'ann@example.com', name: 'Ann "The Boss" O\'Neil' },
+			{ address: 'bo@example.com', name: '王小明 🎉' },
+		],
 		cc: ['carl@example.com'],
 		bcc: ['dora@example.com'],
 		replyTo: { address: 'help@example.com', name: 'Hilfe, bitte' },

@@ -1,9 +1,10 @@
 import type { AcceptResult, ActiveServer, Db, IdempotencyKey } from '@tidings/db';
 import { newId, now, Problem, type RetryPolicy, routeOf, type Trace } from '@tidings/model';
 import type { Caller } from '@tidings/runtime';
-import type { Acceptor, PendingRecord } from './accept-messages.js';
+import type { Acceptor } from './accept-messages.js';
 import { storedDedupeKey } from './checks/address.js';
 import { collectFaults, type Faults } from './checks/faults.js';
+import type { PendingRecord } from './flow-ids.js';
 import type { MailDraft } from './mail/draft.js';
 import { readMail } from './mail/read-mail.js';
 import type { KnownServers } from './servers/known-servers.js';

@@ -1,182 +1,136 @@
-import { type AcceptRequest, type AcceptResult, acceptBatch, type Db, ensureFlows, type NewRecord, troubleOf } from '@tidings/db';
+import { type AcceptResult, acceptBatch, type Db, type NewRecord, troubleOf } from '@tidings/db';
 import { now, Problem } from '@tidings/model';
 import { channelLabel, type Logger, type Metrics } from '@tidings/telemetry';
+import { createAcceptQueue, type PendingRequest, type WaitingCaller } from './accept-queue.js';
+import { createFillFlows } from './flow-ids.js';
 import { createWaker } from './wake-after-commit.js';
-
-/** A record to be accepted; the acceptor fills in its flow. */
-export type PendingRecord = NewRecord & { flowId: string };
-
-/** What one caller wants accepted. */
-export type PendingRequest = AcceptRequest & { readonly records: readonly PendingRecord[] };
 
 /** Accepts requests of many callers at once. */
 export type Acceptor = {
 	/**
 	 * Resolves when the request is committed (or was before, or cannot be). `bytes`: about how large its contents are.
-	 * Rejects with a `Problem`: 503 when the database is away or too much waits, 500 when the request's own data cannot be stored.
+	 * Rejects with the database's error when that is away, with a `Problem` 503 when too much waits, and with one of 500 when the request's own data cannot be stored.
 	 */
 	accept(request: PendingRequest, bytes: number): Promise<AcceptResult>;
 	/** Finishes what was taken. */
 	stop(): Promise<void>;
 };
 
-/** What one transaction holds at most. A request that is larger by itself goes alone. */
-const MOST = { callers: 256, rows: 1_000, bytes: 4_000_000 };
 /** Transactions at once: with more, they only wait for each other's flush (performance.md, "Accept"). */
 const IN_FLIGHT = 2;
-/** What may wait; more is refused at once, so that a slow database does not fill the memory. */
-const WAITING = { callers: 5_000, bytes: 256_000_000 };
-/** Flows remembered; their ids never change. */
-const REMEMBER_FLOWS = 100_000;
-
-type Caller = {
-	readonly request: PendingRequest;
-	readonly bytes: number;
-	readonly key: string | null;
-	resolve(result: AcceptResult): void;
-	reject(error: unknown): void;
-};
 
 /**
  * Makes the micro-batcher (design §5): callers that come while the event loop turns, or while earlier ones are being committed, share one transaction. No timer: an idle server accepts at once.
- * A data error runs the callers of its batch again in halves, so that it meets only the one that brought it.
  */
-export function createAcceptor({
-	pool,
-	log,
-	metrics,
-}: {
-	readonly pool: Db['pool'];
-	readonly log: Logger;
-	readonly metrics: Metrics;
-}): Acceptor {
-	const waker = createWaker(pool, log);
-	const flows = new Map<string, string>();
+export function createAcceptor(options: { readonly pool: Db['pool']; readonly log: Logger; readonly metrics: Metrics }): Acceptor {
+	const waker = createWaker(options.pool, options.log);
+	const runBatch = createRunBatch(options.pool, (fresh) => {
+		const at = now();
+		waker.wake(fresh.map(({ flowId, notBefore }) => ({ flowId, dueAt: notBefore !== null && notBefore > at ? notBefore : null })));
+		count(fresh, options.metrics);
+	});
+	const queue = createAcceptQueue();
 	const keys = new Set<string>();
-	let queue: Caller[] = [];
-	let queuedBytes = 0;
 	let inFlight = 0;
 	let isScheduled = false;
-	let idle: (() => void) | null = null;
+	let onIdle: (() => void) | null = null;
 
+	const begin = (batch: readonly WaitingCaller[]): void => {
+		inFlight += 1;
+		void runBatch(batch).finally(() => {
+			inFlight -= 1;
+			for (const { key } of batch) if (key !== null) keys.delete(key);
+			schedule();
+			if (inFlight === 0 && queue.length === 0) onIdle?.();
+		});
+	};
 	const schedule = (): void => {
 		if (isScheduled || queue.length === 0 || inFlight >= IN_FLIGHT) return;
 		isScheduled = true;
 		setImmediate(() => {
 			isScheduled = false;
-			while (inFlight < IN_FLIGHT && queue.length > 0) begin(takeBatch());
+			while (inFlight < IN_FLIGHT && queue.length > 0) begin(queue.take());
 		});
-	};
-	const takeBatch = (): Caller[] => {
-		const sum = { rows: 0, bytes: 0 };
-		const end = queue.findIndex(({ request, bytes }, index) => {
-			sum.rows += request.records.length;
-			sum.bytes += bytes;
-			return index > 0 && (index >= MOST.callers || sum.rows > MOST.rows || sum.bytes > MOST.bytes);
-		});
-		const batch = end === -1 ? queue : queue.slice(0, end);
-		queue = end === -1 ? [] : queue.slice(end);
-		queuedBytes -= batch.reduce((bytes, caller) => bytes + caller.bytes, 0);
-		return batch;
-	};
-	const begin = (batch: readonly Caller[]): void => {
-		inFlight += 1;
-		void run(batch).finally(() => {
-			inFlight -= 1;
-			for (const { key } of batch) if (key !== null) keys.delete(key);
-			schedule();
-			if (inFlight === 0 && queue.length === 0) idle?.();
-		});
-	};
-	const run = async (batch: readonly Caller[]): Promise<void> => {
-		try {
-			await fillFlows(batch);
-			const requests = batch.map((caller) => caller.request);
-			finish(batch, await acceptBatch(pool, requests));
-		} catch (error) {
-			const trouble = troubleOf(error);
-			if (batch.length > 1 && (trouble === 'data' || trouble === 'bug')) {
-				const half = batch.length >> 1;
-				await run(batch.slice(0, half));
-				await run(batch.slice(half));
-				return;
-			}
-			for (const caller of batch) caller.reject(trouble === 'data' ? undeniable(error) : error);
-		}
-	};
-	/** Gives every record its flow; flows that are new are made first, outside the transaction: they are hints, not facts. */
-	const fillFlows = async (batch: readonly Caller[]): Promise<void> => {
-		const missing = new Map<string, PendingRecord[]>();
-		for (const { request } of batch) {
-			for (const record of request.records) {
-				const key = flowOf(record);
-				const known = flows.get(key);
-				const waiting = missing.get(key);
-				if (known !== undefined) record.flowId = known;
-				else if (waiting !== undefined) waiting.push(record);
-				else missing.set(key, [record]);
-			}
-		}
-		if (missing.size === 0) return;
-		const wanted = [...missing.values()].flatMap(([first]) =>
-			first === undefined ? [] : { tenantId: first.tenantId, gate: first.configId, lane: first.lane, route: first.route },
-		);
-		const ids = await ensureFlows(pool, wanted);
-		if (flows.size + missing.size > REMEMBER_FLOWS) flows.clear();
-		for (const [index, [key, records]] of [...missing].entries()) {
-			const id = ids[index] ?? '';
-			flows.set(key, id);
-			for (const record of records) record.flowId = id;
-		}
-	};
-	const finish = (batch: readonly Caller[], results: readonly AcceptResult[]): void => {
-		const fresh = results.flatMap((result, index) => {
-			const records: readonly PendingRecord[] = batch[index]?.request.records ?? [];
-			if (result.kind !== 'accepted') return [];
-			return result.deduplicated.length === 0 ? records : records.filter((_, n) => !result.deduplicated.includes(n));
-		});
-		const at = now();
-		waker.wake(fresh.map(({ flowId, notBefore }) => ({ flowId, dueAt: notBefore !== null && notBefore > at ? notBefore : null })));
-		if (fresh.length > 0) count(fresh, metrics);
-		for (const [index, caller] of batch.entries()) {
-			const result = results[index];
-			if (result === undefined) caller.reject(new Error('an accepting transaction left a caller without an answer'));
-			else caller.resolve(result);
-		}
 	};
 	return {
 		accept: (request, bytes) => {
-			const key =
-				request.idempotency === null
-					? null
-					: [request.idempotency.tenantId, request.idempotency.operation, request.idempotency.key].join('\n');
+			const key = keyOf(request);
 			if (key !== null && keys.has(key)) return Promise.resolve({ kind: 'in-flight' });
-			if (queue.length >= WAITING.callers || queuedBytes + bytes > WAITING.bytes) {
-				return Promise.reject(
-					new Problem('dependency-away', 'More is waiting to be accepted than the database takes. Repeat the request.', {
-						retryAfterSeconds: 1,
-					}),
-				);
-			}
-			if (key !== null) keys.add(key);
-			queuedBytes += bytes;
 			return new Promise((resolve, reject) => {
-				queue.push({ request, bytes, key, resolve, reject });
+				if (!queue.add({ request, bytes, key, resolve, reject })) {
+					reject(
+						new Problem('dependency-away', 'More is waiting to be accepted than the database takes. Repeat the request.', {
+							retryAfterSeconds: 1,
+						}),
+					);
+					return;
+				}
+				if (key !== null) keys.add(key);
 				schedule();
 			});
 		},
 		stop: async () => {
-			if (inFlight > 0 || queue.length > 0) await new Promise<void>((resolve) => (idle = resolve));
+			if (inFlight > 0 || queue.length > 0) {
+				await new Promise<void>((resolve) => {
+					onIdle = resolve;
+				});
+			}
 			await waker.stop();
 		},
 	};
 }
 
-function flowOf({ tenantId, configId, lane, route }: NewRecord): string {
-	return `${tenantId} ${configId} ${lane} ${route}`;
+function keyOf({ idempotency }: PendingRequest): string | null {
+	return idempotency === null ? null : [idempotency.tenantId, idempotency.operation, idempotency.key].join('\n');
 }
 
-function undeniable(error: unknown): Problem {
+/**
+ * Makes what runs one batch and answers its callers; it never rejects. `onCommit` is told the records that were written.
+ * When the data is at fault, the callers are run again in halves, until only the one that brought the fault meets it.
+ */
+function createRunBatch(
+	pool: Db['pool'],
+	onCommit: (fresh: readonly PendingRequest['records'][number][]) => void,
+): (batch: readonly WaitingCaller[]) => Promise<void> {
+	const fillFlows = createFillFlows(pool);
+	const runBatch = async (batch: readonly WaitingCaller[]): Promise<void> => {
+		let results: readonly AcceptResult[];
+		try {
+			await fillFlows(batch.flatMap((caller) => caller.request.records));
+			results = await acceptBatch(
+				pool,
+				batch.map((caller) => caller.request),
+			);
+		} catch (error) {
+			const trouble = troubleOf(error);
+			if (batch.length > 1 && (trouble === 'data' || trouble === 'bug')) {
+				const half = batch.length >> 1;
+				await runBatch(batch.slice(0, half));
+				await runBatch(batch.slice(half));
+			} else for (const caller of batch) caller.reject(trouble === 'data' ? unstorable(error) : error);
+			return;
+		}
+		for (const [index, caller] of batch.entries()) answer(caller, results[index]);
+		const fresh = batch.flatMap((caller, index) => writtenOf(caller, results[index]));
+		if (fresh.length > 0) onCommit(fresh);
+	};
+	return runBatch;
+}
+
+function writtenOf(caller: WaitingCaller, result: AcceptResult | undefined): PendingRequest['records'] {
+	if (result?.kind !== 'accepted') return [];
+	const { records } = caller.request;
+	if (result.deduplicated.length === 0) return records;
+	const known = new Set(result.deduplicated);
+	return [...records].filter((_, index) => !known.has(index));
+}
+
+function answer(caller: WaitingCaller, result: AcceptResult | undefined): void {
+	if (result === undefined) caller.reject(new Error('an accepting transaction left a caller without an answer'));
+	else caller.resolve(result);
+}
+
+function unstorable(error: unknown): Problem {
 	return new Problem('internal-error', 'This request holds something that cannot be stored. Quote the traceId when you report it.', {
 		cause: error,
 	});
@@ -186,8 +140,9 @@ function count(fresh: readonly NewRecord[], metrics: Metrics): void {
 	metrics.acceptBatchRecords.observe(fresh.length);
 	const sums = new Map<string, { record: NewRecord; n: number }>();
 	for (const record of fresh) {
-		const sum = sums.get(`${record.lane} ${record.scope}`);
-		if (sum === undefined) sums.set(`${record.lane} ${record.scope}`, { record, n: 1 });
+		const kind = `${record.channel} ${record.lane} ${record.scope}`;
+		const sum = sums.get(kind);
+		if (sum === undefined) sums.set(kind, { record, n: 1 });
 		else sum.n += 1;
 	}
 	for (const { record, n } of sums.values())

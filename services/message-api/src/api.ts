@@ -6,7 +6,7 @@ import type { Logger, Metrics } from '@tidings/telemetry';
 import type { FastifyInstance } from 'fastify';
 import type { Acceptor } from './accept-messages.js';
 import { credentialsIn } from './credentials.js';
-import { MailBatchSchema, MailboxSchema, MailSchema } from './mail/mail-schema.js';
+import { MAIL_SCHEMAS } from './mail/mail-schema.js';
 import { mailServerOperations, SERVER_SCHEMAS } from './routes/mail-servers.js';
 import { MAIL_ANSWERS, mailOperations } from './routes/mails.js';
 import { ACT_ANSWERS, messageActOperations } from './routes/message-acts.js';
@@ -49,9 +49,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 		isAway: (error) => ['away', 'retryable'].includes(troubleOf(error)),
 		info: { title: 'Tidings', version: options.version, description: 'Accept once, deliver, and always know what happened.', tags: TAGS },
 		schemas: [
-			MailboxSchema,
-			MailSchema,
-			MailBatchSchema,
+			...MAIL_SCHEMAS,
 			...MAIL_ANSWERS,
 			...MESSAGE_ANSWERS,
 			...DETAIL_ANSWERS,

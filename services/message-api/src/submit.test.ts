@@ -5,7 +5,9 @@ let api: TestApi;
 beforeAll(async () => {
 	api = await startApi();
 	const from = { address: 'hello@example.com', name: 'Tidings' };
-	const made = await api.call('/v1/mail-servers', { body: { name: 'main', host: '127.0.0.1', port: 25, security: 'none', from, allowedFrom: ['*@example.com'] } });
+	const made = await api.call('/v1/mail-servers', {
+		body: { name: 'main', host: '127.0.0.1', port: 25, security: 'none', from, allowedFrom: ['*@example.com'] },
+	});
 	expect(made.status).toBe(201);
 });
 afterAll(async () => await api.stop());
@@ -68,7 +70,11 @@ const WRONG: [string, object, string[]][] = [
 	['NUL in a mark', { metadata: { a: '\0' } }, ['control-character /metadata/a']],
 	['a lone surrogate in the name of a mark', { metadata: { 'a\ud800': 'x' } }, ['control-character /metadata/a\ud800']],
 	['65 characters in the name of a mark', { metadata: { ['a'.repeat(65)]: 'x' } }, [`too-long /metadata/${'a'.repeat(65)}`]],
-	['a header of ours', { headers: { Subject: 'x', 'Content-Type': 'text/html', Bcc: 'bo@example.com' } }, ['header-not-allowed /headers/Subject', 'header-not-allowed /headers/Content-Type', 'header-not-allowed /headers/Bcc']],
+	[
+		'a header of ours',
+		{ headers: { Subject: 'x', 'Content-Type': 'text/html', Bcc: 'bo@example.com' } },
+		['header-not-allowed /headers/Subject', 'header-not-allowed /headers/Content-Type', 'header-not-allowed /headers/Bcc'],
+	],
 	['a header name with a line break', { headers: { 'X-A\nBcc': 'x' } }, ['header-not-allowed /headers/X-A\nBcc']],
 	['a header name with a colon', { headers: { 'X-A: b': 'x' } }, ['header-not-allowed /headers/X-A: b']],
 	['a header value with a line break', { headers: { 'X-A': 'a\r\n b' } }, ['control-character /headers/X-A']],
@@ -87,7 +93,8 @@ const WRONG: [string, object, string[]][] = [
 	['21 attachments', { attachments: Array.from({ length: 21 }, () => ({ filename: 'a', content: '' })) }, ['too-many /attachments']],
 ];
 
-const named = (body: { errors: { pointer: string; code: string }[] }): string[] => body.errors.map((one) => `${one.code} ${one.pointer}`).sort();
+const named = (body: { errors: { pointer: string; code: string }[] }): string[] =>
+	body.errors.map((one) => `${one.code} ${one.pointer}`).sort();
 
 test.each(WRONG)('%s is refused by name and nothing is written', async (_, change, faults) => {
 	const before = await countRows(api.db);
@@ -118,7 +125,9 @@ test.each([
 	['none', []],
 	['501', Array.from({ length: 501 }, () => MAIL)],
 ])('a batch of %s is refused', async (_, items) => {
-	expect(named((await api.call('/v1/mails:batch', { body: { items } })).body)).toEqual([items.length === 0 ? 'too-few /items' : 'too-many /items']);
+	expect(named((await api.call('/v1/mails:batch', { body: { items } })).body)).toEqual([
+		items.length === 0 ? 'too-few /items' : 'too-many /items',
+	]);
 });
 
 test('__proto__ is no field, no mark and no header, and changes no prototype', async () => {
@@ -146,7 +155,10 @@ test('a mail with everything is stored as it was given', async () => {
 		subject: '訂單 A-17 😀',
 		text: 'Zeile 1\r\nZeile 2\t.',
 		html: '<p>Hi</p>',
-		attachments: [{ filename: '../收據.pdf', contentType: 'application/pdf', content: 'AAEC', contentId: 'logo1' }, { filename: 'a', content: '' }],
+		attachments: [
+			{ filename: '../收據.pdf', contentType: 'application/pdf', content: 'AAEC', contentId: 'logo1' },
+			{ filename: 'a', content: '' },
+		],
 		headers: { 'X-Campaign': 'autumn', 'list-unsubscribe': '<https://example.com/u/1>' },
 		type: 'order.confirmed',
 		priority: 'urgent',
@@ -202,13 +214,19 @@ test('a mail with everything is stored as it was given', async () => {
 			{ filename: 'a', contentType: 'application/octet-stream', contentId: null, bytes: 0 },
 		],
 	});
-	const { rows } = await api.db.pool.query('select e.trace_id, e.lane, e.status, f.lane as flow, f.next_at from outbox_entry e join flow f on f.id = e.flow_id where e.id = $1', [sent.body.id]);
+	const { rows } = await api.db.pool.query(
+		'select e.trace_id, e.lane, e.status, f.lane as flow, f.next_at from outbox_entry e join flow f on f.id = e.flow_id where e.id = $1',
+		[sent.body.id],
+	);
 	expect(rows).toMatchObject([{ trace_id: traceId, lane: 'urgent', status: 'NEW', flow: 'urgent' }]);
 });
 
 test('validateOnly runs every check, shows the mail and writes nothing', async () => {
 	const before = await countRows(api.db);
-	const { status, body } = await api.call('/v1/mails?validateOnly=true', { body: { ...MAIL, cc: ['bo@example.com'] }, headers: { 'idempotency-key': 'trial' } });
+	const { status, body } = await api.call('/v1/mails?validateOnly=true', {
+		body: { ...MAIL, cc: ['bo@example.com'] },
+		headers: { 'idempotency-key': 'trial' },
+	});
 	expect([status, body]).toEqual([
 		200,
 		{
@@ -234,7 +252,10 @@ test('validateOnly runs every check, shows the mail and writes nothing', async (
 
 test('scope PLATFORM is explained to those who may not, and uses the platform’s servers for those who may', async () => {
 	const refused = await api.call('/v1/mails', { body: { ...MAIL, scope: 'PLATFORM' } });
-	expect(refused).toMatchObject({ status: 403, body: { code: 'capability-missing', errors: [{ pointer: '/scope', code: 'platform-only' }] } });
+	expect(refused).toMatchObject({
+		status: 403,
+		body: { code: 'capability-missing', errors: [{ pointer: '/scope', code: 'platform-only' }] },
+	});
 	const asTenant = { key: api.platformKey, headers: { 'tidings-tenant': api.tenantId } };
 	expect(named((await api.call('/v1/mails', { ...asTenant, body: { ...MAIL, scope: 'PLATFORM' } })).body)).toEqual(['no-mail-server ']);
 	const server = { name: 'platform', host: '127.0.0.1', port: 25, security: 'none', from: { address: 'noreply@platform.example' } };

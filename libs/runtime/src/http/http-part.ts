@@ -14,12 +14,21 @@ export type HttpPart = Part & {
  * `stop` takes no further connection, answers what came in, and lets connections go as they fall idle.
  */
 export function httpPart(app: FastifyInstance, options: { readonly port: number; readonly host?: string }): HttpPart {
+	let stopping = false;
+	// Tells the client to open another connection, elsewhere; and without it the connection would stay open, and the stop wait for it.
+	app.addHook('onSend', (_request, reply, _payload, done) => {
+		if (stopping) reply.header('connection', 'close');
+		done();
+	});
 	return {
 		name: 'http',
 		start: async () => {
 			await app.listen({ port: options.port, host: options.host ?? everywhere() });
 		},
-		stop: async () => await app.close(),
+		stop: async () => {
+			stopping = true;
+			await app.close();
+		},
 		address: () => {
 			const { address, family, port } = app.server.address() as AddressInfo;
 			const host = address === '::' || address === '0.0.0.0' ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address;

@@ -69,7 +69,12 @@ test.each([
 });
 
 test('a domain is lower case and A-labels', () => {
-	expect([readDomain('EXAMPLE.com'), readDomain('Bücher.example'), readDomain('10.0.0.1'), readDomain('a b')]).toEqual(['example.com', 'xn--bcher-kva.example', null, null]);
+	expect([readDomain('EXAMPLE.com'), readDomain('Bücher.example'), readDomain('10.0.0.1'), readDomain('a b')]).toEqual([
+		'example.com',
+		'xn--bcher-kva.example',
+		null,
+		null,
+	]);
 });
 
 test('a dedupe key ends in the SHA-256 of the sorted addresses joined by LF', () => {
@@ -81,5 +86,7 @@ test('a dedupe key ends in the SHA-256 of the sorted addresses joined by LF', ()
 test('masked addresses show their first character and their domain, in answers too', () => {
 	expect(maskAddress('ann@example.com')).toBe('a•••@example.com');
 	expect(maskAddress('𠮷ann@example.com')).toBe('𠮷•••@example.com');
-	expect(maskAddressesIn('5.1.1 <ann@example.com>: user "bo@example.org" unknown')).toBe('5.1.1 <a•••@example.com>: user "b•••@example.org" unknown');
+	expect(maskAddressesIn('5.1.1 <ann@example.com>: user "bo@example.org" unknown')).toBe(
+		'5.1.1 <a•••@example.com>: user "b•••@example.org" unknown',
+	);
 });

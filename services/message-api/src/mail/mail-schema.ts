@@ -12,7 +12,7 @@ function texts(description: string, most: { entries: number; length: number }): 
 const addressText = (description: string): TSchema => Type.String({ minLength: 1, maxLength: LIMITS.address, description });
 
 /** A mailbox: an address, or an address with a name. */
-export const MailboxSchema = Type.Union(
+const MailboxSchema = Type.Union(
 	[
 		addressText('One plain address, such as `ann@example.com`.'),
 		Type.Object(
@@ -45,7 +45,7 @@ const AttachmentSchema = Type.Object(
 );
 
 /** One mail to send (api §3). */
-export const MailSchema = Type.Object(
+const MailSchema = Type.Object(
 	{
 		to: mailboxes(LIMITS.to, 1, 'Who it is for.'),
 		cc: Type.Optional(mailboxes(LIMITS.cc, 0, 'Who gets a copy, seen by all.')),
@@ -98,9 +98,12 @@ export const MailSchema = Type.Object(
 );
 
 /** Several mails at once. */
-export const MailBatchSchema = Type.Object(
+const MailBatchSchema = Type.Object(
 	{
 		items: Type.Array(Type.Ref('Mail'), { minItems: 1, maxItems: LIMITS.batchItems, description: 'Accepted all together or not at all.' }),
 	},
 	{ $id: 'MailBatch', ...closed },
 );
+
+/** Every schema of a submitted mail; they refer to each other by `$id`. */
+export const MAIL_SCHEMAS = [MailboxSchema, MailSchema, MailBatchSchema];

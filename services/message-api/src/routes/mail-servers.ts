@@ -34,88 +34,91 @@ const SHOWN = {
 };
 const shared = { tag: 'Mail servers', access: 'providers:write' } as const;
 
+/** What these operations need. */
+type ServersContext = { readonly db: Db; readonly keyring: Keyring; readonly allowPrivateHosts: boolean; readonly servers: KnownServers };
+
 /** `POST` and `GET /v1/mail-servers`, `GET /v1/mail-servers/{id}` (api §7). */
-export function mailServerOperations({
-	db,
-	...context
-}: {
-	db: Db;
-	keyring: Keyring;
-	allowPrivateHosts: boolean;
-	servers: KnownServers;
-}): Operation[] {
-	return [
-		operation({
-			...shared,
-			method: 'POST',
-			path: '/v1/mail-servers',
-			operationId: 'createMailServer',
-			summary: 'Add a mail server',
-			body: Type.Ref('NewMailServer'),
-			collectsFaults: true,
-			answers: { 201: Type.Ref('MailServer') },
-			errors: ['name-taken'],
-			example: EXAMPLE,
-			handle: async (request, reply) => {
-				const caller = callerOf(request);
-				const who = {
-					db,
-					keyring: context.keyring,
-					allowPrivateHosts: context.allowPrivateHosts,
-					actor: caller.actor,
-					traceId: request.trace.traceId,
-				};
-				const server = await createServer(who, caller.tenant.id, request.body as Static<typeof NewServerSchema>, faultsGiven(request));
-				context.servers.forget();
-				reply.code(201).header('location', `/v1/mail-servers/${server.id}`);
-				return showServer(server);
-			},
-		}),
-		operation({
-			...shared,
-			method: 'GET',
-			path: '/v1/mail-servers',
-			operationId: 'listMailServers',
-			summary: 'List mail servers, newest first',
-			query: Type.Object(
-				{ ...PAGE_QUERY, active: Type.Optional(Type.Enum(['true', 'false', 'all'], { description: 'Default `true`.' })) },
-				{ additionalProperties: false },
-			),
-			answers: { 200: pageSchema(Type.Ref('MailServer')) },
-			example: { data: [SHOWN], nextCursor: null },
-			handle: async (request) => {
-				const { limit, before } = readPage(request.query);
-				const { active = 'true' } = request.query;
-				const rows = await db.prisma.mailSendServerConfig.findMany({
-					where: {
-						tenantId: callerOf(request).tenant.id,
-						...(active === 'all' ? {} : { active: active === 'true' }),
-						...(before === undefined ? {} : { id: { lt: before } }),
-					},
-					orderBy: { id: 'desc' },
-					take: limit + 1,
-				});
-				const page = pageOf(rows, limit);
-				return { data: page.rows.map(showServer), nextCursor: page.nextCursor };
-			},
-		}),
-		operation({
-			...shared,
-			method: 'GET',
-			path: '/v1/mail-servers/{id}',
-			operationId: 'getMailServer',
-			summary: 'A mail server',
-			answers: { 200: Type.Ref('MailServer') },
-			example: SHOWN,
-			handle: async (request) => {
-				const server = await db.prisma.mailSendServerConfig.findFirst({
-					where: { id: request.params.id, tenantId: callerOf(request).tenant.id },
-				});
-				if (server === null) throw new Problem('not-found', 'There is no such mail server.');
-				return showServer(server);
-			},
-		}),
-	];
+export function mailServerOperations(context: ServersContext): Operation[] {
+	return [createOperation(context), listOperation(context.db), oneOperation(context.db)];
+}
+
+function createOperation(context: ServersContext): Operation {
+	return operation({
+		...shared,
+		method: 'POST',
+		path: '/v1/mail-servers',
+		operationId: 'createMailServer',
+		summary: 'Add a mail server',
+		body: Type.Ref('NewMailServer'),
+		collectsFaults: true,
+		answers: { 201: Type.Ref('MailServer') },
+		errors: ['name-taken'],
+		example: EXAMPLE,
+		handle: async (request, reply) => {
+			const caller = callerOf(request);
+			const who = {
+				db: context.db,
+				keyring: context.keyring,
+				allowPrivateHosts: context.allowPrivateHosts,
+				actor: caller.actor,
+				traceId: request.trace.traceId,
+			};
+			const server = await createServer(who, caller.tenant.id, request.body as Static<typeof NewServerSchema>, faultsGiven(request));
+			context.servers.forget();
+			reply.code(201).header('location', `/v1/mail-servers/${server.id}`);
+			return showServer(server);
+		},
+	});
+}
+
+function listOperation({ prisma }: Db): Operation {
+	return operation({
+		...shared,
+		method: 'GET',
+		path: '/v1/mail-servers',
+		operationId: 'listMailServers',
+		summary: 'List mail servers, newest first',
+		query: Type.Object(
+			{ ...PAGE_QUERY, active: Type.Optional(Type.Enum(['true', 'false', 'all'], { description: 'Default `true`.' })) },
+			{ additionalProperties: false },
+		),
+		answers: { 200: pageSchema(Type.Ref('MailServer')) },
+		example: { data: [SHOWN], nextCursor: null },
+		handle: async (request) => {
+			const { limit, before } = readPage(request.query);
+			const { active = 'true' } = request.query;
+			const rows = await prisma.mailSendServerConfig.findMany({
+				where: {
+					tenantId: callerOf(request).tenant.id,
+					...(active === 'all' ? {} : { active: active === 'true' }),
+					...(before === undefined ? {} : { id: { lt: before } }),
+				},
+				orderBy: { id: 'desc' },
+				take: limit + 1,
+			});
+			const page = pageOf(rows, limit);
+			return { data: page.rows.map(showServer), nextCursor: page.nextCursor };
+		},
+	});
+}
+
+function oneOperation({ prisma }: Db): Operation {
+	return operation({
+		...shared,
+		method: 'GET',
+		path: '/v1/mail-servers/{id}',
+		operationId: 'getMailServer',
+		summary: 'A mail server',
+		answers: { 200: Type.Ref('MailServer') },
+		example: SHOWN,
+		handle: async (request) => {
+			const server = await prisma.mailSendServerConfig.findFirst({
+				where: { id: request.params.id, tenantId: callerOf(request).tenant.id },
+			});
+			if (server === null) throw new Problem('not-found', 'There is no such mail server.');
+			return showServer(server);
+		},
+	});
 }
 
 function showServer(server: StoredServer): Static<typeof ServerSchema> {

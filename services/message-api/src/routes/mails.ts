@@ -74,14 +74,17 @@ const shared = {
 	submits: true,
 } as const;
 
+/** Runs the checks of submitted mails, and accepts them unless it is a trial; then the mails are returned that would be accepted. */
+type Submit = (
+	request: OperationRequest,
+	reply: FastifyReply,
+	kind: 'one' | 'batch',
+	mails: MailSubmission['mails'],
+) => Promise<AcceptResult | readonly ReadyMail[]>;
+
 /** `POST /v1/mails` and `POST /v1/mails:batch` (api §3). */
 export function mailOperations(context: MailContext, metrics: Metrics): Operation[] {
-	const submit = async (
-		request: OperationRequest,
-		reply: FastifyReply,
-		kind: 'one' | 'batch',
-		mails: MailSubmission['mails'],
-	): Promise<AcceptResult | readonly ReadyMail[]> => {
+	const submit: Submit = async (request, reply, kind, mails) => {
 		const caller = callerOf(request);
 		const faults = faultsGiven(request);
 		const isTrial = (request.query as { validateOnly?: string }).validateOnly === 'true';
@@ -100,7 +103,11 @@ export function mailOperations(context: MailContext, metrics: Metrics): Operatio
 		}
 		return result;
 	};
-	const one = operation({
+	return [oneOperation(submit), batchOperation(submit)];
+}
+
+function oneOperation(submit: Submit): Operation {
+	return operation({
 		...shared,
 		path: '/v1/mails',
 		operationId: 'sendMail',
@@ -124,7 +131,10 @@ export function mailOperations(context: MailContext, metrics: Metrics): Operatio
 			return { id, status: 'PENDING', createdAt: accepted.createdAt, ...(accepted.deduplicated.length > 0 ? { deduplicated: true } : {}) };
 		},
 	});
-	const batch = operation({
+}
+
+function batchOperation(submit: Submit): Operation {
+	return operation({
 		...shared,
 		path: '/v1/mails:batch',
 		operationId: 'sendMails',
@@ -148,7 +158,6 @@ export function mailOperations(context: MailContext, metrics: Metrics): Operatio
 			return { ids: accepted.ids, ...(accepted.deduplicated.length > 0 ? { deduplicated: accepted.deduplicated } : {}) };
 		},
 	});
-	return [one, batch];
 }
 
 function previewOf({ draft, server }: ReadyMail): object {

@@ -35,12 +35,11 @@ export const ACT_ANSWERS = [Cancelled];
 
 const shared = { method: 'POST', tag: 'Messages', access: 'messages:act', errors: ['state-conflict'] } as const;
 
-/** `POST /v1/messages/{id}:cancel`, `:retry` and `:release` (api §4). Each answers the message as it is afterwards. */
-export function messageActOperations(db: Db): Operation[] {
-	const act = async (
-		request: OperationRequest,
-		run: (context: ActContext, tenantId: string, id: string) => Promise<ActResult>,
-	): Promise<object> => {
+/** Runs an act on the message that a request names, and shows the message as it is afterwards. */
+type Act = (request: OperationRequest, run: (context: ActContext, tenantId: string, id: string) => Promise<ActResult>) => Promise<object>;
+
+function createAct(db: Db): Act {
+	return async (request, run) => {
 		const caller = callerOf(request);
 		const tenantId = caller.tenant.id;
 		const id = request.params.id.toLowerCase();
@@ -58,6 +57,11 @@ export function messageActOperations(db: Db): Operation[] {
 			}
 		}
 	};
+}
+
+/** `POST /v1/messages/{id}:cancel`, `:retry` and `:release` (api §4). Each answers the message as it is afterwards. */
+export function messageActOperations(db: Db): Operation[] {
+	const act = createAct(db);
 	return [
 		operation({
 			...shared,

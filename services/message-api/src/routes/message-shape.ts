@@ -98,6 +98,6 @@ export function maskAnswer(answer: string | null): string | null {
 }
 
 /** A time as answers show it. */
-export function isoOf(time: Date | null): string | null {
+function isoOf(time: Date | null): string | null {
 	return time === null ? null : time.toISOString();
 }

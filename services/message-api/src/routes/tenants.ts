@@ -52,66 +52,71 @@ export const TENANT_SCHEMAS = [NewTenant, Tenant, NewApiKey, ApiKey];
 
 /** `POST /v1/tenants` and `POST /v1/api-keys` (api §2, §5). */
 export function tenantOperations(db: Db): Operation[] {
-	return [
-		operation({
-			method: 'POST',
-			path: '/v1/tenants',
-			operationId: 'createTenant',
-			tag: 'Tenants',
-			access: 'platform',
-			summary: 'Add a tenant',
-			body: Type.Ref('NewTenant'),
-			collectsFaults: true,
-			answers: { 201: Type.Ref('Tenant') },
-			errors: ['name-taken'],
-			example: { name: 'Shop' },
-			handle: async (request, reply) => {
-				const { raw, faults } = begin(request);
-				lineOf(raw, 'name', '', faults);
-				refuseFaulty(faults);
-				const { name } = request.body as Static<typeof NewTenant>;
-				const who = { actor: callerOf(request).actor, traceId: request.trace.traceId };
-				const tenant = await insertUnique(db, { tenantId: null, taken: 'A tenant has this name already.' }, async (tx) => {
-					const made = await tx.tenant.create({ data: { id: newId(), name } });
-					await audit(tx, who, { tenantId: made.id, action: 'tenant.create', subjectType: 'tenant', subjectId: made.id, detail: { name } });
-					return made;
-				});
-				reply.code(201);
-				return { id: tenant.id, name, kind: tenant.kind, status: tenant.status, createdAt: tenant.createdAt.toISOString() };
-			},
-		}),
-		operation({
-			method: 'POST',
-			path: '/v1/api-keys',
-			operationId: 'createApiKey',
-			tag: 'Tenants',
-			access: 'tenant:admin',
-			summary: 'Make an API key',
-			description: 'Nobody can give what they do not hold; `platform` only for the platform itself.',
-			body: Type.Ref('NewApiKey'),
-			collectsFaults: true,
-			answers: { 201: Type.Ref('ApiKey') },
-			example: { name: 'shop', capabilities: ['messages:send', 'messages:read'] },
-			handle: async (request, reply) => {
-				const caller = callerOf(request);
-				const { name, capabilities, expiresAt } = readKey(begin(request), request.body as Static<typeof NewApiKey>, caller);
-				const who = { actor: caller.actor, traceId: request.trace.traceId };
-				const key = await db.prisma.$transaction((tx) =>
-					createApiKey(tx, who, { tenantId: caller.tenant.id, name, capabilities, expiresAt }),
-				);
-				reply.code(201);
-				return {
-					id: key.id,
-					key: key.text,
-					keyId: key.keyId,
-					name,
-					capabilities,
-					createdAt: key.createdAt.toISOString(),
-					expiresAt: expiresAt?.toISOString() ?? null,
-				};
-			},
-		}),
-	];
+	return [tenantOperation(db), apiKeyOperation(db)];
+}
+
+function tenantOperation(db: Db): Operation {
+	return operation({
+		method: 'POST',
+		path: '/v1/tenants',
+		operationId: 'createTenant',
+		tag: 'Tenants',
+		access: 'platform',
+		summary: 'Add a tenant',
+		body: Type.Ref('NewTenant'),
+		collectsFaults: true,
+		answers: { 201: Type.Ref('Tenant') },
+		errors: ['name-taken'],
+		example: { name: 'Shop' },
+		handle: async (request, reply) => {
+			const { raw, faults } = begin(request);
+			lineOf(raw, 'name', '', faults);
+			refuseFaulty(faults);
+			const { name } = request.body as Static<typeof NewTenant>;
+			const who = { actor: callerOf(request).actor, traceId: request.trace.traceId };
+			const tenant = await insertUnique(db, { tenantId: null, taken: 'A tenant has this name already.' }, async (tx) => {
+				const made = await tx.tenant.create({ data: { id: newId(), name } });
+				await audit(tx, who, { tenantId: made.id, action: 'tenant.create', subjectType: 'tenant', subjectId: made.id, detail: { name } });
+				return made;
+			});
+			reply.code(201);
+			return { id: tenant.id, name, kind: tenant.kind, status: tenant.status, createdAt: tenant.createdAt.toISOString() };
+		},
+	});
+}
+
+function apiKeyOperation(db: Db): Operation {
+	return operation({
+		method: 'POST',
+		path: '/v1/api-keys',
+		operationId: 'createApiKey',
+		tag: 'Tenants',
+		access: 'tenant:admin',
+		summary: 'Make an API key',
+		description: 'Nobody can give what they do not hold; `platform` only for the platform itself.',
+		body: Type.Ref('NewApiKey'),
+		collectsFaults: true,
+		answers: { 201: Type.Ref('ApiKey') },
+		example: { name: 'shop', capabilities: ['messages:send', 'messages:read'] },
+		handle: async (request, reply) => {
+			const caller = callerOf(request);
+			const { name, capabilities, expiresAt } = readKey(begin(request), request.body as Static<typeof NewApiKey>, caller);
+			const who = { actor: caller.actor, traceId: request.trace.traceId };
+			const key = await db.prisma.$transaction((tx) =>
+				createApiKey(tx, who, { tenantId: caller.tenant.id, name, capabilities, expiresAt }),
+			);
+			reply.code(201);
+			return {
+				id: key.id,
+				key: key.text,
+				keyId: key.keyId,
+				name,
+				capabilities,
+				createdAt: key.createdAt.toISOString(),
+				expiresAt: expiresAt?.toISOString() ?? null,
+			};
+		},
+	});
 }
 
 function begin(request: Parameters<typeof faultsGiven>[0] & { readonly body: unknown }): { raw: Raw; faults: Faults } {
