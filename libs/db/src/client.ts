@@ -42,6 +42,8 @@ export function openDb(options: DbOptions): Db {
 	});
 	// Without a listener one terminated idle client ends the process.
 	pool.on('error', (error) => options.onLost?.(error));
+	// The same goes for one that is lost while it is in use; whoever uses it is told by its statement.
+	pool.on('connect', (client) => void client.on('error', () => undefined));
 	const prisma = new PrismaClient({ adapter: new PrismaPg(pool) });
 	return {
 		pool,

@@ -16,9 +16,18 @@ export function idAt(time: Date): string {
 	return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7000-8000-000000000000`;
 }
 
-/** `bytes` random bytes from the platform's secure source. */
+const POOL_BYTES = 4_096;
+let pool = new Uint8Array(0);
+let used = 0;
+
+/** `bytes` random bytes from the platform's secure source, drawn in larger portions, for each draw has its price. No byte is given out twice. */
 export function randomBytes(bytes: number): Uint8Array {
-	return globalThis.crypto.getRandomValues(new Uint8Array(bytes));
+	if (used + bytes > pool.length) {
+		pool = globalThis.crypto.getRandomValues(new Uint8Array(Math.max(POOL_BYTES, bytes)));
+		used = 0;
+	}
+	used += bytes;
+	return pool.slice(used - bytes, used);
 }
 
 /** A random number in [0, 1), for jitter. */

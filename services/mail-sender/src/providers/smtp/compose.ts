@@ -16,6 +16,8 @@ export type Composed = {
 	readonly utf8: boolean;
 	/** More than the socket takes at once. */
 	readonly large: boolean;
+	/** No part of it is a file. */
+	readonly texts: boolean;
 	readonly options: SendMailOptions;
 };
 
@@ -40,6 +42,7 @@ export function composeMail(mail: SmtpMail): Composed | Refusal {
 		refused,
 		utf8: sender.utf8 || addressed.some((one) => one.to.utf8),
 		large: sizeOf(mail) > LARGE,
+		texts: mail.attachments.length === 0,
 		options: {
 			envelope: { from: plain(sender), to: addressed.map((one) => plain(one.to)) },
 			messageId: `<${mail.recordId}@${sender.domain}>`,

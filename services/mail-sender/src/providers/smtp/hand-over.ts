@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream';
 import type { PluginFunction } from 'nodemailer';
+import MimeNode from 'nodemailer/lib/mime-node';
 import type { Composed } from './compose.js';
 import type { StageWatch } from './stage-watch.js';
+import { writeWhole } from './write-whole.js';
 
 /** How far one mail has come on its way into the socket. Made by `newHandOver`, changed while the library sends. */
 export type HandOver = {
@@ -18,8 +20,12 @@ export type HandOver = {
 	utf8Missing: boolean;
 	/** The library's own notes on this envelope: the addresses as sent, and what RCPT answered. */
 	envelope: SentEnvelope | null;
+	/** What the socket still reads from. */
 	stream: Readable | null;
 };
+
+/** A composed mail with its hand-over. */
+type Followed = MimeNode & { readonly handOver: HandOver; readonly signed: boolean };
 
 /** Filled in by the library while it sends. */
 export type SentEnvelope = {
@@ -37,8 +43,11 @@ export function newHandOver(composed: Composed, begin: (() => Promise<boolean>) 
 	return { composed, begin: once, withheld: false, ended: false, over: false, utf8Missing: false, envelope: null, stream: null };
 }
 
-/** The library's `stream` plugin that follows each mail into the socket. The mail's data carries its `handOver`. */
-export function followHandOver(watch: StageWatch): PluginFunction {
+/**
+ * The library's `stream` plugin that follows each mail into the socket. The mail's data carries its `handOver`.
+ * `signed`: the library still adds a DKIM signature on the way.
+ */
+export function followHandOver(watch: StageWatch, signed: boolean): PluginFunction {
 	return (mail, next) => {
 		const { handOver } = mail.data as { handOver?: HandOver };
 		const { message } = mail;
@@ -55,18 +64,35 @@ export function followHandOver(watch: StageWatch): PluginFunction {
 				return handOver.utf8Missing ? { from: envelope.from, to: [] } : envelope;
 			};
 		}
-		const open = message.createReadStream.bind(message);
-		message.createReadStream = () => {
-			const direct = handOver.begin === null && !handOver.composed.large;
-			const stream = direct ? open() : holdBack(open(), handOver);
-			// The first of the listeners: the note is made before the library can write the final dot.
-			handOver.stream = stream.once('end', () => {
-				handOver.ended = true;
-			});
-			return stream;
-		};
+		Object.assign(message, { handOver, signed, createReadStream: readMail });
 		next();
 	};
+}
+
+/**
+ * Takes the place of the library's `createReadStream`. One function for all mails, with the state beside it: a closure of its own on each
+ * message makes V8 keep every mail's garbage until a full collection.
+ */
+function readMail(this: Followed): Readable {
+	const { handOver, signed } = this;
+	const { texts, large } = handOver.composed;
+	const source = texts && !large && !signed ? readWhole(this) : MimeNode.prototype.createReadStream.call(this);
+	const stream = handOver.begin === null && !large ? source : holdBack(source, handOver);
+	// The first of the listeners: the note is made before the library can write the final dot.
+	handOver.stream = stream.once('end', () => {
+		handOver.ended = true;
+		handOver.stream = null;
+	});
+	return stream;
+}
+
+function readWhole(mail: MimeNode): Readable {
+	return new Readable({
+		read() {
+			this.push(writeWhole(mail));
+			this.push(null);
+		},
+	});
 }
 
 /** The library normalises addresses in its own way: no recipient may come, go or change its domain by that. */

@@ -66,7 +66,7 @@ export function openTransport(config: SmtpConfig, options: SmtpTransportOptions)
 	const watch = watchStages(config.security);
 	const sockets = new Map<number, Socket>();
 	const mailer = createTransport(poolOptions(config, options, watch, sockets));
-	mailer.use('stream', followHandOver(watch));
+	mailer.use('stream', followHandOver(watch, config.dkim !== null));
 	const context: SendContext = {
 		mailer,
 		watch,

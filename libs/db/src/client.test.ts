@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createDatabase, type TestDatabase } from '../../../test/harness/database.js';
+import { type Db, openDb } from './client.js';
+import { troubleOf } from './tx.js';
+
+let database: TestDatabase;
+let db: Db;
+
+beforeAll(async () => {
+	database = await createDatabase();
+	db = openDb({ url: database.url, name: 'test', connections: 4 });
+});
+afterAll(async () => {
+	await db.close();
+	await database.drop();
+});
+
+test('F17 a connection that is cut in the middle of a statement, between statements, or idle ends no process, and the next statement gets another', async () => {
+	const client = await db.pool.connect();
+	const held = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+	const busy = db.pool.query('select pg_sleep(60)').then(
+		() => 'answered' as const,
+		(error: unknown) => troubleOf(error),
+	);
+	const cut = openDb({ url: database.url, name: 'killer', connections: 1 });
+	await cut.pool.query('select pg_terminate_backend($1)', [held.rows[0]?.pid]);
+	await expect(client.query('select 1')).rejects.toThrow();
+	client.release(true);
+	let cuts = 0;
+	while (cuts === 0) {
+		const { rowCount } = await cut.pool.query(
+			`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and query like 'select pg_sleep%'`,
+		);
+		cuts = rowCount ?? 0;
+	}
+	expect(await busy).toBe('away');
+	await cut.pool.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()');
+	await cut.close();
+	const { rows } = await db.pool.query('select 1 as one').catch(() => db.pool.query('select 1 as one'));
+	expect(rows).toEqual([{ one: 1 }]);
+});
