@@ -3,8 +3,8 @@ import type MimeNode from 'nodemailer/lib/mime-node';
 import { encode as encodeQuoted, wrap as wrapQuoted } from 'nodemailer/lib/qp';
 
 /**
- * Writes a mail whose parts are all texts as one piece: the bytes are those of the library's own stream. That stream is a chain of
- * nine, and for a mail of a few kilobytes they cost more than everything else together.
+ * Writes a mail whose parts are all texts as one piece, with the bytes of the library's own stream. That stream is a chain of several for each part;
+ * for a mail of a few kilobytes they cost more than composing it and talking to the server together.
  */
 export function writeWhole(mail: MimeNode): string {
 	const text = writeNode(mail);
