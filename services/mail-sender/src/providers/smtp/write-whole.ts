@@ -24,10 +24,20 @@ function writeContent(node: MimeNode): string {
 	if (typeof content !== 'string') throw new TypeError('a part that is no text cannot be written in one piece');
 	switch (node.getTransferEncoding()) {
 		case 'quoted-printable':
-			return wrapQuoted(encodeQuoted(content));
+			return writeQuoted(content);
 		case 'base64':
 			return wrapBase64(encodeBase64(content));
 		default:
 			return content;
 	}
+}
+
+/** The library's stream holds back the blanks at the very end, and wraps the last line again when it adds them. */
+function writeQuoted(content: string): string {
+	let end = content.length;
+	while (end > 0 && (content[end - 1] === ' ' || content[end - 1] === '\t')) end -= 1;
+	const wrapped = wrapQuoted(encodeQuoted(content.slice(0, end)));
+	if (end === content.length) return wrapped;
+	const last = wrapped.lastIndexOf('\n') + 1;
+	return wrapped.slice(0, last) + wrapQuoted(wrapped.slice(last) + encodeQuoted(content.slice(end)));
 }
