@@ -114,6 +114,7 @@ export type RecordChange = {
 	readonly budgetMax?: number;
 	readonly notAfter?: Date;
 	readonly reason?: string | null;
+	readonly partial?: boolean;
 	readonly sentAt?: Date;
 };
 

@@ -10,25 +10,32 @@ const DATA = new Set(['22', '23']);
 /** What kind of trouble a database error is. `away`: the server cannot be reached, is starting, stopping or full; nothing is wrong with the statement. */
 export type DbTrouble = 'retryable' | 'data' | 'away' | 'bug';
 
+/** What sockets and the resolver say when nobody answers. */
+const SOCKET = new Set(['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+
+/** Prisma's own: cannot reach, timed out, connection closed, no connection free, no transaction begun in time. */
+const PRISMA_AWAY = new Set(['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2028']);
+
 /** Sorts an error of `pg` or Prisma by what a caller can do about it. */
 export function troubleOf(error: unknown): DbTrouble {
 	const code = codeOf(error);
 	if (code === undefined) return isConnectionFault(error) ? 'away' : 'bug';
-	if (RETRYABLE.has(code)) return 'retryable';
+	if (RETRYABLE.has(code) || code === 'P2034') return 'retryable';
 	if (DATA.has(code.slice(0, 2))) return 'data';
-	// 08 connection, 53 resources, 57 operator intervention (shutdown, terminated), 58 system; 25006 read-only; E… are sockets' own codes; P1/P2024 are Prisma's.
-	if (/^(08|53|57|58)/.test(code) || code === '25006' || /^E[A-Z_]+$/.test(code) || /^P(10|2024|2028)/.test(code)) return 'away';
+	// 08 connection but for a protocol violation, 53 resources, 57 operator intervention (shutdown, terminated, statement time-out), 58 system; 25006 read-only.
+	if (/^(08(?!P01)|53|57|58)/.test(code) || code === '25006' || SOCKET.has(code) || PRISMA_AWAY.has(code)) return 'away';
 	return isConnectionFault(error) ? 'away' : 'bug';
 }
 
+/** The SQLSTATE wherever it is: Prisma hides the database's own code behind one of its own. */
 function codeOf(error: unknown): string | undefined {
 	if (typeof error !== 'object' || error === null) return undefined;
-	const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown };
-	if (typeof code === 'string') return code;
-	if (Array.isArray(errors) && errors.length > 0) return codeOf(errors[0]);
-	if (typeof cause === 'object' && cause !== null && 'originalCode' in cause && typeof cause.originalCode === 'string')
-		return cause.originalCode;
-	return cause === undefined ? undefined : codeOf(cause);
+	const { code, cause, errors, meta, originalCode } = error as Readonly<Record<string, unknown>>;
+	const inner = [...(Array.isArray(errors) ? errors : []), cause, (meta as { driverAdapterError?: unknown } | undefined)?.driverAdapterError]
+		.map(codeOf)
+		.find((one) => one !== undefined);
+	const own = typeof originalCode === 'string' ? originalCode : typeof code === 'string' ? code : undefined;
+	return own === undefined || (own.startsWith('P2') && inner !== undefined) ? inner : own;
 }
 
 function isConnectionFault(error: unknown): boolean {

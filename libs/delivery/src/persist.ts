@@ -9,25 +9,42 @@ export type Persist = <T>(act: () => Promise<T>) => Promise<T>;
 const ROUNDS_WHILE_STOPPING = 5;
 
 /**
- * Makes a `Persist`: it repeats an act while the database is away, with backoff up to five seconds, and says so through `onAway`, so that meanwhile nothing new is taken.
- * Everything else that the act throws is thrown on.
+ * Makes a `Persist`: it repeats an act while the database is away, with backoff up to five seconds. `onAway` is told when the first act begins to wait and when the last
+ * one has ended, so that meanwhile nothing new is taken. Everything else that the act throws is thrown on.
  */
 export function createPersist(options: { log: Logger; onAway: (away: boolean) => void; stopping: () => boolean }): Persist {
-	return async (act) => {
-		for (let round = 0; ; round += 1) {
-			try {
-				const result = await act();
-				if (round > 0) options.onAway(false);
-				return result;
-			} catch (error) {
-				const trouble = troubleOf(error);
-				if ((trouble !== 'away' && trouble !== 'retryable') || (options.stopping() && round > ROUNDS_WHILE_STOPPING)) throw error;
-				if (round === 0) {
-					options.onAway(true);
-					options.log.warn({ err: error }, 'the database is away; what is held waits for it');
-				}
+	let waiting = 0;
+	const repeat = async <T>(act: () => Promise<T>, first: unknown): Promise<T> => {
+		waiting += 1;
+		if (waiting === 1) {
+			options.onAway(true);
+			options.log.warn({ err: first }, 'the database is away; what is held waits for it');
+		}
+		try {
+			for (let round = 0; ; round += 1) {
 				await new Promise((resolve) => setTimeout(resolve, Math.min(5_000, 100 * 2 ** round) * (0.5 + random())));
+				try {
+					return await act();
+				} catch (error) {
+					if (!isPassing(error) || (options.stopping() && round >= ROUNDS_WHILE_STOPPING)) throw error;
+				}
 			}
+		} finally {
+			waiting -= 1;
+			if (waiting === 0 && !options.stopping()) options.onAway(false);
 		}
 	};
+	return async (act) => {
+		try {
+			return await act();
+		} catch (error) {
+			if (!isPassing(error)) throw error;
+			return await repeat(act, error);
+		}
+	};
+}
+
+function isPassing(error: unknown): boolean {
+	const trouble = troubleOf(error);
+	return trouble === 'away' || trouble === 'retryable';
 }

@@ -26,8 +26,8 @@ export const MAIL_SENDER_SETTINGS = {
 	}),
 	TIDINGS_IN_HAND: Type.Integer({
 		description:
-			'Messages that a process holds un-acked at most, for each lane. Above TIDINGS_FLOW_WINDOW, so that one slow server cannot fill it.',
-		default: 1_000,
+			'Messages that a process holds un-acked at most, for each lane. Each server that hangs fills TIDINGS_FLOW_WINDOW of them with its line.',
+		default: 5_000,
 		minimum: 1,
 		maximum: 100_000,
 	}),

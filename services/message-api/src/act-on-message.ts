@@ -25,6 +25,9 @@ export type ActedRecord = {
 	readonly budgetUsed: number;
 	readonly budgetMax: number;
 	readonly ambiguous: boolean;
+	/** Recipients whose mail was accepted, and such as were refused for good. */
+	readonly accepted: number;
+	readonly refused: number;
 	readonly validUntil: Date | null;
 	/** The database's time. */
 	readonly now: Date;
@@ -52,7 +55,12 @@ export async function actOnMessage(
 ): Promise<ActResult> {
 	let last: SendStatus | null = null;
 	for (let round = 0; round < 3; round += 1) {
-		const result = await attempt(context, act, key, plan);
+		const result = await attempt(context, act, key, plan).catch((error: unknown) => {
+			// A dead-lock or a failed serialization: the whole act is simply decided again.
+			if (round < 2 && troubleOf(error) === 'retryable') return null;
+			throw error;
+		});
+		if (result === null) continue;
 		if (result.kind !== 'lost') return result;
 		last = result.status;
 	}
@@ -102,7 +110,9 @@ async function attempt(
 async function read(tx: PrismaTx, key: { tenantId: string; id: string }): Promise<ActedRecord | null> {
 	const { rows } = await queryableOf(tx).query<Omit<ActedRecord, 'id' | 'tenantId'>>({
 		text: `
-			select s.status, s.version, s.attempt_no as "attemptNo", s.budget_used as "budgetUsed", s.budget_max as "budgetMax", s.ambiguous, r.valid_until as "validUntil", now() as now
+			select s.status, s.version, s.attempt_no as "attemptNo", s.budget_used as "budgetUsed", s.budget_max as "budgetMax", s.ambiguous, r.valid_until as "validUntil", now() as now,
+				(select count(*) from send_recipient where id = s.id and outcome = 'ACCEPTED')::int as accepted,
+				(select count(*) from send_recipient where id = s.id and outcome = 'REFUSED')::int as refused
 			from send_state s join send_record r using (id) where s.id = $1::uuid and s.tenant_id = $2::uuid`,
 		values: [key.id, key.tenantId],
 	});

@@ -37,7 +37,10 @@ function plan(
 		change:
 			resolution === 'resend'
 				? { budgetMax: Math.max(record.budgetMax, record.budgetUsed + 1), notAfter: renewedDeadline(record) }
-				: { reason: `released as ${resolution}` },
+				: {
+						reason: `released as ${resolution}`,
+						partial: resolution === 'delivered' ? record.refused > 0 : record.accepted > 0,
+					},
 		detail: { resolution, note },
 		also: async (tx) => {
 			const client = queryableOf(tx);

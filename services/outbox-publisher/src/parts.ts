@@ -52,6 +52,9 @@ export function outboxPublisherParts(options: PublisherOptions): Part[] {
 	return [topicsPart(broker), lost, relay, listener, sweeper, gauges];
 }
 
+/** A flow that another publisher holds seems to have its turn already: it is not asked for again at once. */
+const LEAST_MS = 5;
+
 /** Relays when it is woken, when the next flow has its turn, and every `pollMs` as a net. */
 function relayPart({ db, broker, log, metrics, pollMs, relay }: PublisherOptions, context: PublishContext): Poll {
 	let timer: NodeJS.Timeout | undefined;
@@ -68,7 +71,7 @@ function relayPart({ db, broker, log, metrics, pollMs, relay }: PublisherOptions
 			}
 			await relayOutbox(context, relay, stopping);
 			const ms = await nextTurn(db.pool);
-			if (ms !== null && ms < pollMs && !stopping.aborted) timer = setTimeout(poll.wake, Math.max(1, ms));
+			if (ms !== null && ms < pollMs && !stopping.aborted) timer = setTimeout(poll.wake, Math.max(LEAST_MS, ms));
 		},
 	});
 	return {

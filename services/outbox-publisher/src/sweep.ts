@@ -7,16 +7,28 @@ export type SweepContext = { readonly db: Db; readonly log: Logger; readonly met
 
 const PAGE = 500;
 
-/** One sweep: leases that ran out, records that came too late, outbox entries that were lost, flows that sleep through their due time. Any number of publishers may sweep at once: rows are taken by SKIP LOCKED. */
+/**
+ * One sweep: leases that ran out, records that came too late, outbox entries that were lost, flows that sleep through their due time.
+ * Any number of publishers may sweep at once: rows are taken by SKIP LOCKED. Each step is done also when another fails; the first failure is thrown at the end.
+ */
 export async function sweep(context: SweepContext, stopping: AbortSignal): Promise<void> {
-	await sweepRecords(context, stopping);
+	const steps = [
+		() => sweepRecords(context, stopping),
+		() => expire(context, stopping),
+		() => healOutbox(context, stopping),
+		() => wakeSleepingFlows(context.db.pool),
+	];
+	const failures: unknown[] = [];
+	for (const step of steps) await step().catch((error: unknown) => failures.push(error));
+	if (failures.length > 0) throw failures[0];
+}
+
+async function expire({ db, log }: SweepContext, stopping: AbortSignal): Promise<void> {
 	await pages(stopping, async () => {
-		const expired = await expireRecords(context.db.pool, PAGE);
-		if (expired.length > 0) context.log.warn({ records: expired.length }, 'records came too late and are EXPIRED');
+		const expired = await expireRecords(db.pool, PAGE);
+		if (expired.length > 0) log.warn({ records: expired.length }, 'records came too late and are EXPIRED');
 		return expired.length;
 	});
-	await healOutbox(context, stopping);
-	await wakeSleepingFlows(context.db.pool);
 }
 
 async function sweepRecords({ db, log, metrics }: SweepContext, stopping: AbortSignal): Promise<void> {

@@ -13,7 +13,7 @@ export async function archivePoison(pool: Queryable, poison: Poison): Promise<vo
 		name: 'archive-poison',
 		text: `
 			insert into dead_letter_message (id, tenant_id, source, topic, message_id, error, envelope)
-			select uuid_v7(), t.id, 'BROKER_POISON', $1, $2, $3, to_jsonb($4::text) from tenant t where t.kind = 'PLATFORM'
+			select uuid_v7(), coalesce((select id from tenant where kind = 'PLATFORM'), '00000000-0000-0000-0000-000000000000'), 'BROKER_POISON', $1, $2, $3, to_jsonb($4::text)
 			on conflict (topic, message_id) where topic is not null do nothing`,
 		values: [poison.topic, poison.messageId, poison.reason, text],
 	});

@@ -6,7 +6,8 @@ export async function nextTurn(pool: Queryable): Promise<number | null> {
 		`(select next_at from flow where lane = '${lane}' and next_at is not null order by next_at limit 1)`;
 	const { rows } = await pool.query<{ ms: number | null }>({
 		name: 'next-turn',
-		text: `select greatest(0, extract(epoch from least(${first('urgent')}, ${first('normal')}, ${first('bulk')}) - clock_timestamp()) * 1000)::float8 as ms`,
+		text: `select (extract(epoch from least(${first('urgent')}, ${first('normal')}, ${first('bulk')}) - clock_timestamp()) * 1000)::float8 as ms`,
 	});
-	return rows[0]?.ms ?? null;
+	const ms = rows[0]?.ms ?? null;
+	return ms === null ? null : Math.max(0, ms);
 }

@@ -9,14 +9,16 @@ export async function wasCommitted(pool: pg.Pool, backend: number, ids: readonly
 	const until = monotonic() + 10_000;
 	for (;;) {
 		try {
-			const { rows } = await pool.query<{ running: boolean; found: number }>(
-				`select exists (select from pg_stat_activity where pid = $1 and pid <> pg_backend_pid() and state <> 'idle') as running,
-					(select count(*)::int from send_record where id = any($2::uuid[])) as found`,
-				[backend, ids],
+			const { rowCount } = await pool.query(`select from pg_stat_activity where pid = $1 and pid <> pg_backend_pid() and state <> 'idle'`, [
+				backend,
+			]);
+			// A statement of its own: its snapshot is younger than the backend's end.
+			const { rows } = await pool.query<{ found: boolean }>(
+				'select exists (select from send_record where id = any($1::uuid[])) as found',
+				[ids],
 			);
-			const [row] = rows;
-			if (row !== undefined && row.found > 0) return true;
-			if (row?.running === false) return false;
+			if (rows[0]?.found === true) return true;
+			if (rowCount === 0) return false;
 		} catch (error) {
 			if (monotonic() > until) throw error;
 		}
