@@ -11,6 +11,8 @@ let sink: SmtpSink;
 let sender: Sender;
 let holding: Sender;
 
+const note = { filename: 'note.txt', contentType: 'text/plain', contentId: null, content: Buffer.from('note') };
+
 /** Retries come at once, so that a test waits for nothing but what it tests. */
 const QUICK = { ...DEFAULT_RETRY, baseSeconds: 0.05, jitter: 0, quotaFloorSeconds: 0.05 };
 
@@ -20,7 +22,7 @@ beforeAll(async () => {
 	sender = await makeSender(mesh.db, { host: sink.host, port: sink.port });
 	holding = await makeSender(mesh.db, { host: sink.host, port: sink.port, onAmbiguous: 'hold' });
 	await mesh.publish();
-	await mesh.send({ policyOf: () => QUICK, readSeconds: 2, deadlineSeconds: 5 });
+	await mesh.send({ policyOf: () => QUICK, readSeconds: 20, deadlineSeconds: 60 });
 });
 afterAll(async () => {
 	await mesh.close();
@@ -176,4 +178,32 @@ test('a record whose validUntil passes while it waits ends EXPIRED without a let
 	await mesh.db.pool.query(`update send_record set valid_until = now() - interval '1 second' where id = $1`, [said]);
 	await ends(said, 'EXPIRED');
 	await ends(unsaid, 'EXPIRED');
+});
+
+test('a record whose mail server is gone ends as a dead letter that says so, and nothing is called ambiguous', async () => {
+	const gone = await makeSender(mesh.db, { host: sink.host, port: sink.port });
+	const [id = ''] = await acceptRecords(mesh.db, [newRecord(gone)]);
+	await mesh.db.prisma.mailSendServerConfig.delete({ where: { id: gone.configId } });
+	await ends(id, 'DEAD_LETTER');
+	expect(await standingOf(mesh.db, id)).toMatchObject({ attemptNo: 1, ambiguous: false });
+	expect(await attemptsOf(id)).toEqual([expect.objectContaining({ outcome: 'REFUSED', category: 'CONFIG' })]);
+});
+
+test('a changed mail server sends what is accepted after the change, and what is under way by the former one is finished', async () => {
+	const moved = await startSmtpSink();
+	const changing = await makeSender(mesh.db, { host: sink.host, port: sink.port });
+	const before = await acceptRecords(
+		mesh.db,
+		Array.from({ length: 60 }, () => newRecord(changing, { attachments: [note] })),
+	);
+	await mesh.db.prisma.mailSendServerConfig.update({
+		where: { id: changing.configId },
+		data: { port: moved.port, version: { increment: 1 } },
+	});
+	const [after = ''] = await acceptRecords(mesh.db, [newRecord(changing)]);
+	for (const id of [...before, after]) await ends(id, 'SENT');
+	expect(moved.mails.some((mail) => mail.messageId.includes(after))).toBe(true);
+	const { rows } = await mesh.db.pool.query('select count(*)::int as n from delivery_attempt where id = any($1)', [before]);
+	expect(rows[0].n).toBe(60);
+	await moved.close();
 });

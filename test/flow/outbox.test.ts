@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Broker, type OutgoingMessage, openBroker, type PublishResult } from '@tidings/broker';
-import { takeEntries, wakeFlows } from '@tidings/db';
+import { nextTurn, takeEntries, wakeFlows } from '@tidings/db';
 import { RELAY_DEFAULTS } from '@tidings/outbox-publisher';
 import { eventually } from '../harness/eventually.js';
 import { type Mesh, makeMesh } from '../harness/mesh.js';
@@ -61,6 +61,16 @@ async function accept(from: Sender = sender): Promise<string> {
 	const [id = ''] = await acceptRecords(mesh.db, [newRecord(from)]);
 	return id;
 }
+
+test('when all flows sleep there is no next turn, and a relay that is woken has nothing to hurry for', async () => {
+	expect(await nextTurn(mesh.db.pool)).toBeNull();
+	await accept();
+	await mesh.db.pool.query(`update flow set next_at = now() + interval '1 minute'`);
+	expect(await nextTurn(mesh.db.pool)).toBeGreaterThan(30_000);
+	await mesh.db.pool.query('update flow set next_at = now()');
+	expect(await nextTurn(mesh.db.pool)).toBe(0);
+	await mesh.db.pool.query('delete from outbox_entry');
+});
 
 test('a refusal that the broker repeats while it confirms others ends DEAD with the tenth, and is said aloud', async () => {
 	const poor = await accept();

@@ -34,7 +34,9 @@ test('F17 a connection that is cut in the middle of a statement, between stateme
 		cuts = rowCount ?? 0;
 	}
 	expect(await busy).toBe('away');
-	await cut.pool.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()');
+	await cut.pool.query(
+		'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+	);
 	await cut.close();
 	const { rows } = await db.pool.query('select 1 as one').catch(() => db.pool.query('select 1 as one'));
 	expect(rows).toEqual([{ one: 1 }]);

@@ -11,7 +11,17 @@ const DATA = new Set(['22', '23']);
 export type DbTrouble = 'retryable' | 'data' | 'away' | 'bug';
 
 /** What sockets and the resolver say when nobody answers. */
-const SOCKET = new Set(['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+const SOCKET = new Set([
+	'ECONNREFUSED',
+	'ECONNRESET',
+	'ECONNABORTED',
+	'EPIPE',
+	'ETIMEDOUT',
+	'ENOTFOUND',
+	'EAI_AGAIN',
+	'EHOSTUNREACH',
+	'ENETUNREACH',
+]);
 
 /** Prisma's own: cannot reach, timed out, connection closed, no connection free, no transaction begun in time. */
 const PRISMA_AWAY = new Set(['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2028']);
@@ -31,7 +41,11 @@ export function troubleOf(error: unknown): DbTrouble {
 function codeOf(error: unknown): string | undefined {
 	if (typeof error !== 'object' || error === null) return undefined;
 	const { code, cause, errors, meta, originalCode } = error as Readonly<Record<string, unknown>>;
-	const inner = [...(Array.isArray(errors) ? errors : []), cause, (meta as { driverAdapterError?: unknown } | undefined)?.driverAdapterError]
+	const inner = [
+		...(Array.isArray(errors) ? errors : []),
+		cause,
+		(meta as { driverAdapterError?: unknown } | undefined)?.driverAdapterError,
+	]
 		.map(codeOf)
 		.find((one) => one !== undefined);
 	const own = typeof originalCode === 'string' ? originalCode : typeof code === 'string' ? code : undefined;

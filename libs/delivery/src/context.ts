@@ -14,8 +14,9 @@ export type DeliveryOptions = {
 	readonly worker: string;
 	/** Sends at once through one provider config. */
 	readonly slots: number;
-	/** How long a claim holds. Longer than any attempt may take. */
+	/** How long a claim holds, and how long one attempt may take: less than that. */
 	readonly leaseSeconds: number;
+	readonly deadlineSeconds: number;
 	readonly policyOf: (type: string) => RetryPolicy;
 	readonly log: Logger;
 	readonly metrics: Metrics;

@@ -4,4 +4,4 @@ export type { DeliveryOptions } from './context.js';
 export { createDelivery, type Delivery } from './delivery.js';
 export { type Judging, judge } from './judge.js';
 export type { DeliveryMessage } from './message.js';
-export type { Provider } from './provider.js';
+export type { Provider, Send } from './provider.js';

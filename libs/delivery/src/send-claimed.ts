@@ -1,20 +1,23 @@
-import { handOver } from '@tidings/db';
+import { type ClaimedRecord, handOver } from '@tidings/db';
 import { monotonic, type Outcome, random } from '@tidings/model';
 import { channelLabel } from '@tidings/telemetry';
 import type { Claimed } from './claim-waiting.js';
 import { type DeliveryContext, giveUp } from './context.js';
 import { judge } from './judge.js';
+import type { Send } from './provider.js';
 import type { Ended } from './settle-ended.js';
 
 /** Sends one claimed record and judges the answer. Null: there is nothing to settle, for somebody else owns the record now or nobody knows what broke. */
 export async function sendClaimed(context: DeliveryContext, { message, record, claimedAt }: Claimed): Promise<Ended | null> {
-	const { db, provider, metrics } = context;
-	const began = monotonic();
+	const { provider, metrics } = context;
+	let began = monotonic();
 	let outcome: Outcome;
 	try {
-		outcome = record.recipients.some((one) => one.outcome === 'OPEN')
-			? await provider.send(record, () => handOver(db.pool, record))
-			: { kind: 'answered', recipients: [], providerMessageId: null };
+		const send = await context.persist(() => provider.prepare(record));
+		began = monotonic();
+		if (began - claimedAt > 1000 * (context.leaseSeconds - context.deadlineSeconds))
+			throw new Error('too little of the lease is left to send');
+		outcome = await sendOpen(context, record, send);
 	} catch (error) {
 		// From here the lease and the budget count: the sweeper takes the record when the lease has run out.
 		giveUp(context, [message], error);
@@ -31,6 +34,11 @@ export async function sendClaimed(context: DeliveryContext, { message, record, c
 	}
 	const judging = { policy: context.policyOf(record.type), provider: provider.name, worker: context.worker, random: random() };
 	return { record, message, settlement: judge(record, outcome, judging), claimedAt };
+}
+
+async function sendOpen({ db }: DeliveryContext, record: ClaimedRecord, send: Send): Promise<Outcome> {
+	if (!record.recipients.some((one) => one.outcome === 'OPEN')) return { kind: 'answered', recipients: [], providerMessageId: null };
+	return await send(() => handOver(db.pool, record));
 }
 
 function labelOf(outcome: Outcome): 'accepted' | 'refused' | 'ambiguous' | 'withheld' {

@@ -1,4 +1,4 @@
-import { type ClaimedRecord, type Settled, type Settlement, settleLate, settleRecords, wakeFlows } from '@tidings/db';
+import { type ClaimedRecord, type Settled, type Settlement, settleLate, settleRecords, troubleOf, wakeFlows } from '@tidings/db';
 import { monotonic, now } from '@tidings/model';
 import { channelLabel } from '@tidings/telemetry';
 import { type DeliveryContext, giveUp } from './context.js';
@@ -12,17 +12,30 @@ export type Ended = {
 	readonly claimedAt: number;
 };
 
-/** Settles attempts together, and acknowledges their messages after the commit (law 4). */
+/**
+ * Settles attempts together, and acknowledges their messages after the commit (law 4). Two attempts of one record never share a statement.
+ * Data that the database refuses is parted from the rest by halves, so that one row does not hold back two hundred.
+ */
 export async function settleEnded(context: DeliveryContext, items: readonly Ended[]): Promise<void> {
+	const once = new Map(items.map((item) => [item.record.id, item]));
+	const again = items.filter((item) => once.get(item.record.id) !== item);
+	if (again.length > 0) await settleEnded(context, again);
+	await settleApart(context, [...once.values()]);
+}
+
+async function settleApart(context: DeliveryContext, items: readonly Ended[]): Promise<void> {
 	const { metrics, route } = context;
 	try {
 		await context.persist(() => settle(context, items));
 	} catch (error) {
-		giveUp(
-			context,
-			items.map((item) => item.message),
-			error,
-		);
+		if (items.length > 1 && troubleOf(error) === 'data') {
+			const half = items.length >> 1;
+			await settleApart(context, items.slice(0, half));
+			await settleApart(context, items.slice(half));
+			return;
+		}
+		const messages = items.map((item) => item.message);
+		giveUp(context, messages, error);
 		return;
 	}
 	for (const { message, claimedAt } of items) {

@@ -1,4 +1,3 @@
 export { MAIL_SENDER_RULES, MAIL_SENDER_SETTINGS } from './config.js';
 export type { OpenSecret } from './load-server.js';
 export { type MailSenderOptions, mailSenderParts } from './parts.js';
-export { SecretUnreadable } from './smtp-provider.js';

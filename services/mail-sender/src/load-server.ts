@@ -1,6 +1,6 @@
 import type { Db } from '@tidings/db';
 
-/** Opens a sealed field; throws `SecretUnreadable`-like errors whose message names the key id only. */
+/** Opens a sealed field; throws an error whose message names the key id only. */
 export type OpenSecret = (sealed: string, field: { tenantId: string; table: string; column: string; rowId: string }) => string;
 
 /** A mail server as a transport needs it, with its secrets opened. */
@@ -13,15 +13,27 @@ export type LoadedServer = {
 	readonly dkim: { readonly domain: string; readonly selector: string; readonly privateKey: string } | null;
 };
 
+/** A mail server that cannot be used as it stands: a person must mend it. The message holds no secret. */
+export class ServerUnusable extends Error {
+	override readonly name = 'ServerUnusable';
+}
+
 const TABLE = 'mail_send_server_config';
 
 /**
- * Loads a mail server by id, also one that was disabled since its records were accepted. It may be the platform's, so the look-up names no tenant:
+ * Loads a mail server by id (throws `ServerUnusable`), also one that was disabled since its records were accepted. It may be the platform's, so the look-up names no tenant:
  * the record that asks for it was bound to it at acceptance.
  */
 export async function loadServer(db: Db, openSecret: OpenSecret, id: string): Promise<LoadedServer> {
-	const row = await db.prisma.mailSendServerConfig.findUniqueOrThrow({ where: { id } });
-	const open = (sealed: string, column: string): string => openSecret(sealed, { tenantId: row.tenantId, table: TABLE, column, rowId: id });
+	const row = await db.prisma.mailSendServerConfig.findUnique({ where: { id } });
+	if (row === null) throw new ServerUnusable('The mail server of this message does not exist any more.');
+	const open = (sealed: string, column: string): string => {
+		try {
+			return openSecret(sealed, { tenantId: row.tenantId, table: TABLE, column, rowId: id });
+		} catch (cause) {
+			throw new ServerUnusable(cause instanceof Error ? cause.message : 'A credential of this mail server cannot be opened.', { cause });
+		}
+	};
 	return {
 		version: row.version,
 		host: row.host,

@@ -53,6 +53,7 @@ export function mailSenderParts(options: MailSenderOptions): Part[] {
 		worker: `${hostname()}/${process.pid}`,
 		slots: options.slots,
 		leaseSeconds: options.leaseSeconds,
+		deadlineSeconds: options.deadlineSeconds,
 		policyOf: options.policyOf,
 		log,
 		metrics,

@@ -2,7 +2,7 @@ import { type ClaimedRecord, type Db, type LoadedAttachment, loadAttachments } f
 import type { Provider } from '@tidings/delivery';
 import { monotonic, type Outcome } from '@tidings/model';
 import type { Logger } from '@tidings/telemetry';
-import { type LoadedServer, loadServer, type OpenSecret } from './load-server.js';
+import { type LoadedServer, loadServer, type OpenSecret, ServerUnusable } from './load-server.js';
 import { unfit } from './providers/smtp/compose.js';
 import type { HostAnswer } from './providers/smtp/dial.js';
 import type { SmtpMail } from './providers/smtp/mail.js';
@@ -52,7 +52,8 @@ export function createSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
 				if (pool.version >= record.configVersion) return pool;
 				if (pools.get(record.configId) === known) {
 					pools.delete(record.configId);
-					void pool.transport.close();
+					// Not in this turn: who has just found it still gives its mail to it.
+					setImmediate(() => void pool.transport.close());
 				}
 				continue;
 			}
@@ -65,17 +66,17 @@ export function createSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
 	return {
 		channel: 'MAIL',
 		name: 'smtp',
-		send: async (record, handOver): Promise<Outcome> => {
-			let pool: Pool;
-			try {
-				pool = await poolFor(record);
-			} catch (error) {
-				if (!(error instanceof SecretUnreadable)) throw error;
-				return refuse(record, error.message);
-			}
-			pool.usedAt = monotonic();
+		prepare: async (record) => {
 			const attachments = record.attachments === 0 ? [] : await loadAttachments(options.db.pool, [record]);
-			return await pool.transport.send(toMail(record, attachments), record.hold ? handOver : undefined);
+			try {
+				// Last, so that nothing stands between finding the pool and using it: an older version is closed as soon as a newer one is there.
+				const pool = await poolFor(record);
+				pool.usedAt = monotonic();
+				return (handOver) => pool.transport.send(toMail(record, attachments), record.hold ? handOver : undefined);
+			} catch (error) {
+				if (!(error instanceof ServerUnusable)) throw error;
+				return async () => refuse(record, error.message);
+			}
 		},
 		closeIdle: async () => {
 			for (const [configId, opening] of pools) {
@@ -91,11 +92,6 @@ export function createSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
 			await Promise.all(all.map((one) => (one.status === 'fulfilled' ? one.value.transport.close() : undefined)));
 		},
 	};
-}
-
-/** A credential that cannot be opened: its key is missing or it was moved. The message names the key id only. */
-export class SecretUnreadable extends Error {
-	override readonly name = 'SecretUnreadable';
 }
 
 function transportOf(server: LoadedServer, options: SmtpProviderOptions): SmtpTransport {

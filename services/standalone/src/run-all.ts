@@ -1,6 +1,6 @@
 import { openBroker } from '@tidings/broker';
 import { open } from '@tidings/crypto';
-import { mailSenderParts, SecretUnreadable } from '@tidings/mail-sender';
+import { mailSenderParts } from '@tidings/mail-sender';
 import { messageApiParts } from '@tidings/message-api';
 import { outboxPublisherParts, RELAY_DEFAULTS } from '@tidings/outbox-publisher';
 import { retryPolicies, runService } from '@tidings/runtime';
@@ -37,13 +37,7 @@ export async function runAll(
 		broker,
 		log,
 		metrics,
-		openSecret: (sealed, field) => {
-			try {
-				return open(keyring, sealed, field);
-			} catch (error) {
-				throw new SecretUnreadable(error instanceof Error ? error.message : String(error));
-			}
-		},
+		openSecret: (sealed, field) => open(keyring, sealed, field),
 		allowPrivateHosts: settings.TIDINGS_ALLOW_PRIVATE_HOSTS,
 		leaseSeconds: settings.TIDINGS_LEASE_SECONDS,
 		deadlineSeconds: settings.TIDINGS_SEND_DEADLINE_SECONDS,

@@ -28,6 +28,7 @@ export type ClaimedRecord = {
 	readonly type: string;
 	readonly lane: Lane;
 	readonly configId: string;
+	/** 0: the config is gone. */
 	readonly configVersion: number;
 	readonly createdAt: Date;
 	readonly traceId: string;
@@ -75,9 +76,9 @@ const statement = (channel: Channel): string => {
 			on conflict do nothing
 		)
 		select c.id, c.tenant_id, c.status, c.version, c.attempt_no, c.budget_used, c.budget_max, c.hold, c.claimed_at, entry.published_at,
-			extract(epoch from now() - c.quota_since)::int as quota_waited, r.type, r.lane, r.config_id, config.version as config_version, r.created_at, r.trace_id, r.traceparent,
+			extract(epoch from now() - c.quota_since)::int as quota_waited, r.type, r.lane, r.config_id, coalesce(config.version, 0) as config_version, r.created_at, r.trace_id, r.traceparent,
 			p.subject, p.body_text, p.body_html, p.from_address, p.from_name, p.reply_to, p.headers, p.attachments, q.recipients
-		from claimed c join send_record r using (id) join send_payload p using (id) join ${CONFIG_TABLE[channel]} config on config.id = r.config_id left join entry on entry.id = c.id
+		from claimed c join send_record r using (id) join send_payload p using (id) left join ${CONFIG_TABLE[channel]} config on config.id = r.config_id left join entry on entry.id = c.id
 			cross join lateral (
 				select json_agg(json_build_array(n, role, address, name, outcome) order by n) as recipients from send_recipient where id = c.id
 			) q`;

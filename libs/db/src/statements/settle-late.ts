@@ -26,7 +26,7 @@ const TEXT = `
 		update send_recipient q set outcome = 'ACCEPTED', category = null, stage = j.stage, code = j.code, enhanced_code = j.enhanced_code, answer = j.answer
 		from unnest($23::uuid[], $24::int[], $25::text[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[])
 			as j (id, n, outcome, category, stage, code, enhanced_code, answer)
-		where q.id = j.id and q.n = j.n and q.id = any(array(select id from newest)) and j.outcome = 'ACCEPTED'
+		where q.id = j.id and q.n = j.n and j.id = any(array(select id from newest)) and j.outcome = 'ACCEPTED'
 	),
 	settled as (
 		update send_state s set ${MOVE.set}, partial = n.partial, last_category = null, reason = null

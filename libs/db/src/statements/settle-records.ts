@@ -43,7 +43,8 @@ const TEXT = `
 		update send_recipient q set outcome = j.outcome, category = j.category, stage = j.stage, code = j.code, enhanced_code = j.enhanced_code, answer = j.answer
 		from unnest($23::uuid[], $24::int[], $25::text[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[])
 			as j (id, n, outcome, category, stage, code, enhanced_code, answer)
-		where q.id = j.id and q.n = j.n and q.id = any(array(select id from mine)) and j.id in (select id from mine)
+		-- The condition stands on j: on q it made the plan walk all of j for each recipient of the table (20 mails × 300 recipients: 14 s instead of 0.15 s).
+		where q.id = j.id and q.n = j.n and j.id = any(array(select id from mine))
 	),
 	attempt as (
 		insert into delivery_attempt (id, attempt_no, tenant_id, config_id, provider, worker, published_at, started_at, outcome, ambiguous, category, stage, code, enhanced_code, answer, provider_message_id)
@@ -70,7 +71,7 @@ type Row = { id: string; status: string; due_at: Date | null; flow_id: string };
 
 /**
  * Settles a batch of attempts in one statement: the records, their recipients, the attempt rows, the outbox entries of retries and the dead letters.
- * Only those whose attempt and version still match are settled and returned; the others have lost (see settle-late).
+ * A record stands in a batch at most once. Only those whose attempt and version still match are settled and returned; the others have lost (see settle-late).
  * Rows are locked in id order, so that batches and sweepers never dead-lock.
  */
 export async function settleRecords(pool: Queryable, settlements: readonly Settlement[]): Promise<Settled[]> {

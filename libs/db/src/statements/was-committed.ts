@@ -13,10 +13,9 @@ export async function wasCommitted(pool: pg.Pool, backend: number, ids: readonly
 				backend,
 			]);
 			// A statement of its own: its snapshot is younger than the backend's end.
-			const { rows } = await pool.query<{ found: boolean }>(
-				'select exists (select from send_record where id = any($1::uuid[])) as found',
-				[ids],
-			);
+			const { rows } = await pool.query<{ found: boolean }>('select exists (select from send_record where id = any($1::uuid[])) as found', [
+				ids,
+			]);
 			if (rows[0]?.found === true) return true;
 			if (rowCount === 0) return false;
 		} catch (error) {

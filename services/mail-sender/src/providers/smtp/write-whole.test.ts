@@ -15,13 +15,37 @@ function compiled(mail: SmtpMail): ReturnType<MailComposer['compile']> {
 const whole = (mail: SmtpMail): string => writeWhole(compiled(mail));
 const streamed = async (mail: SmtpMail): Promise<string> => (await compiled(mail).build()).toString('utf8');
 
-const odd = fc.constantFrom(' ', '\t', '.', '=', '\r\n', '\n', '\r', '==', '=3D', '. ', ' \r\n', 'word', 'word word', 'é', '寄件', '👋', 'x'.repeat(75), 'x'.repeat(1_200));
+const odd = fc.constantFrom(
+	' ',
+	'\t',
+	'.',
+	'=',
+	'\r\n',
+	'\n',
+	'\r',
+	'==',
+	'=3D',
+	'. ',
+	' \r\n',
+	'word',
+	'word word',
+	'é',
+	'寄件',
+	'👋',
+	'x'.repeat(75),
+	'x'.repeat(1_200),
+);
 const text = fc.array(odd, { maxLength: 60 }).map((pieces) => pieces.join(''));
 
 test('a mail written as one piece has the bytes of the library’s own stream', async () => {
 	await fc.assert(
 		fc.asyncProperty(fc.option(text), fc.option(text), fc.string({ unit: 'grapheme' }), async (plain, html, name) => {
-			const mail = mailTo([ann, bo], { text: plain, html, subject: `Order ${name.replace(/\p{Cc}/gu, '')}`, headers: { 'X-Campaign': 'spring' } });
+			const mail = mailTo([ann, bo], {
+				text: plain,
+				html,
+				subject: `Order ${name.replace(/\p{Cc}/gu, '')}`,
+				headers: { 'X-Campaign': 'spring' },
+			});
 			expect(whole(mail)).toBe(await streamed(mail));
 		}),
 		{ numRuns: 300 },
