@@ -7,21 +7,22 @@ export type Batch<Item> = {
 	drained(): Promise<void>;
 };
 
-/** What a batch does. `handle` must not reject: it decides itself what a failure means. `everyMs`: batches begin at least so far apart, unless one is full. */
+/** What a batch does. `handle` must not reject: it decides itself what a failure means. `mostMs`: see `createPulse`; a full batch never waits. */
 export type BatchOptions<Item> = {
 	readonly limit: number;
-	readonly everyMs: number;
+	readonly mostMs: number;
 	readonly handle: (items: readonly Item[]) => Promise<void>;
 };
 
 /** Makes a batch. */
-export function createBatch<Item>({ limit, everyMs, handle }: BatchOptions<Item>): Batch<Item> {
+export function createBatch<Item>({ limit, mostMs, handle }: BatchOptions<Item>): Batch<Item> {
 	let gathered: Item[] = [];
-	const pulse = createPulse(everyMs, async () => {
+	const pulse = createPulse(mostMs, async () => {
 		const items = gathered.length <= limit ? gathered : gathered.slice(0, limit);
 		gathered = gathered.slice(items.length);
 		if (gathered.length > 0) pulse.wake(gathered.length >= limit);
 		if (items.length > 0) await handle(items);
+		return items.length;
 	});
 	return {
 		add: (item) => {

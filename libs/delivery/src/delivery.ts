@@ -20,9 +20,9 @@ export type Delivery = {
 
 /** Rows of one statement at most. */
 const BATCH = 200;
-/** Under load statements of one kind begin this far apart, so that each carries many rows; the first after a quiet moment goes at once. */
-const CLAIM_EVERY_MS = 10;
-const OTHERS_EVERY_MS = 20;
+/** Under load statements of one kind begin up to this far apart, for a statement costs as much as twenty rows; the first after a quiet moment goes at once. */
+const CLAIM_MS = 20;
+const OTHERS_MS = 50;
 
 /** Makes a delivery for one channel. Messages wait in a line for each provider config; a slot is free again when the provider has answered, before the settlement. */
 export function createDelivery(options: DeliveryOptions): Delivery {
@@ -33,8 +33,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 	};
 	const lines = createLines<DeliveryMessage>(options.slots);
 	const sending = new Set<Promise<void>>();
-	const arrivals = createBatch<DeliveryMessage>({ limit: BATCH, everyMs: OTHERS_EVERY_MS, handle: (messages) => lineUp(messages) });
-	const settlements = createBatch<Ended>({ limit: BATCH, everyMs: OTHERS_EVERY_MS, handle: (items) => settleEnded(context, items) });
+	const arrivals = createBatch<DeliveryMessage>({ limit: BATCH, mostMs: OTHERS_MS, handle: (messages) => lineUp(messages) });
+	const settlements = createBatch<Ended>({ limit: BATCH, mostMs: OTHERS_MS, handle: (items) => settleEnded(context, items) });
 
 	const lineUp = async (messages: readonly DeliveryMessage[]): Promise<void> => {
 		try {
@@ -50,9 +50,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 		}
 	};
 	/** One claim at a time: what becomes free meanwhile makes the next one larger. */
-	const claims = createPulse(CLAIM_EVERY_MS, async () => {
+	const claims = createPulse(CLAIM_MS, async () => {
 		const taken = quiet ? [] : lines.take(BATCH);
 		if (taken.length > 0) await claim(taken);
+		return taken.length;
 	});
 	const claim = async (taken: readonly { configId: string; message: DeliveryMessage }[]): Promise<void> => {
 		const claimed = await claimWaiting(
@@ -69,8 +70,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 			const flight = sendClaimed(context, one).then((ended) => {
 				sending.delete(flight);
 				if (ended !== null) settlements.add(ended);
-				lines.release(configId);
-				if (lines.waiting > 0) claims.wake();
+				const starving = lines.release(configId);
+				if (lines.waiting > 0) claims.wake(starving);
 			});
 			sending.add(flight);
 		}

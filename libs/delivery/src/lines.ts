@@ -12,8 +12,8 @@ export type Lines<Message extends Waiting> = {
 	add(configId: string, message: Message): void;
 	/** Takes messages for which a slot is free, at most `limit`, a turn for each line; each takes its slot until `release`. */
 	take(limit: number): { configId: string; message: Message }[];
-	/** Gives a slot back. */
-	release(configId: string): void;
+	/** Gives a slot back. True: half of this line's slots are free while messages wait for them. */
+	release(configId: string): boolean;
 	/** Takes everything that waits, without slots: what a stopping consumer lets go. */
 	clear(): Message[];
 	readonly waiting: number;
@@ -34,7 +34,7 @@ export function createLines<Message extends Waiting>(slots: number): Lines<Messa
 		}
 		return undefined;
 	};
-	const isIdle = (line: Line<Message>): boolean => line.busy === 0 && LANES.every((lane) => line.waiting[lane].length === 0);
+	const hasWaiting = (line: Line<Message>): boolean => LANES.some((lane) => line.waiting[lane].length > 0);
 
 	return {
 		add: (configId, message) => {
@@ -61,10 +61,12 @@ export function createLines<Message extends Waiting>(slots: number): Lines<Messa
 		},
 		release: (configId) => {
 			const line = lines.get(configId);
-			if (line === undefined) return;
+			if (line === undefined) return false;
 			line.busy -= 1;
 			busy -= 1;
-			if (isIdle(line)) lines.delete(configId);
+			if (line.busy * 2 <= slots && hasWaiting(line)) return true;
+			if (line.busy === 0) lines.delete(configId);
+			return false;
 		},
 		clear: () => {
 			const all = [...lines.values()].flatMap((line) => LANES.flatMap((lane) => line.waiting[lane].splice(0)));
