@@ -81,3 +81,7 @@ test('a data folder that is a file is explained', () => {
 	);
 	expect(() => lockDataDir(join(file, 'under'))).toThrow('it is a file, or lies under one');
 });
+
+test('a place where nothing can be made is refused, not tried for ever', () => {
+	expect(() => lockDataDir('/proc/tidings/data')).toThrow('cannot be used: nothing can be made there');
+});
