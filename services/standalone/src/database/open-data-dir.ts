@@ -7,7 +7,7 @@ export function openDataDir(dataDir: string): string {
 	try {
 		// Other users may pass through (started as root, the database is another user's) but not look around; what is private is 0600 or 0700.
 		if (makeFolder(folder)) chmodSync(folder, 0o711);
-		if (!statSync(folder).isDirectory()) throw new Error('it is a file');
+		if (!statSync(folder).isDirectory()) throw new Error('it is a file, or lies under one');
 		accessSync(folder, constants.W_OK | constants.X_OK);
 		return realpathSync(folder);
 	} catch (cause) {
