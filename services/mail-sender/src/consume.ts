@@ -31,8 +31,9 @@ export async function consume(options: ConsumeOptions): Promise<Subscription[]> 
 				onMessage: (message) => {
 					const envelope = decodeEnvelope(message.payload);
 					const poison = (reason: string): void => void archive(options, message, lane, reason);
-					if (typeof envelope === 'string') poison(envelope);
-					else delivery.take({ ...envelope, lane, ack: message.ack, nack: message.nack, poison });
+					if (typeof envelope === 'string') return poison(envelope);
+					const { recordId, tenantId, traceId } = envelope;
+					delivery.take({ recordId, tenantId, traceId, lane, ack: message.ack, nack: message.nack, poison });
 				},
 			}),
 		),

@@ -2,21 +2,13 @@ import type pg from 'pg';
 import type { Settled, Settlement } from '../settling.js';
 import { moveLetters, moveRecords } from '../transition.js';
 import { inTransaction } from '../tx.js';
-import { settlementColumns } from './settle-records.js';
+import { RECIPIENTS, SETTLEMENTS, settlementColumns } from './settle-records.js';
 
 const MOVE = moveRecords('settle-late', { row: 's', to: 'SENT' });
 const LETTER = moveLetters('resolve', { row: 'l', to: 'RESOLVED' });
 
 const TEXT = `
-	with i as materialized (
-		select * from unnest(
-			$1::uuid[], $2::uuid[], $3::uuid[], $4::int[], $5::int[], $6::text[], $7::float8[], $8::boolean[], $9::boolean[], $10::boolean[],
-			$11::text[], $12::text[], $13::timestamptz[], $14::timestamptz[], $15::text[], $16::boolean[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[]
-		) as i (
-			id, tenant_id, config_id, attempt_no, version, target, delay, burns, waits, partial,
-			provider, worker, published_at, started_at, outcome, ambiguous, category, stage, code, enhanced_code, answer, provider_message_id
-		)
-	),
+	with ${SETTLEMENTS},
 	newest as materialized (
 		select i.*, s.status as status from i join send_state s on s.id = i.id and s.tenant_id = i.tenant_id
 		where s.attempt_no = i.attempt_no and ${MOVE.guard}
@@ -24,8 +16,7 @@ const TEXT = `
 	),
 	accepted as (
 		update send_recipient q set outcome = 'ACCEPTED', category = null, stage = j.stage, code = j.code, enhanced_code = j.enhanced_code, answer = j.answer
-		from unnest($23::uuid[], $24::int[], $25::text[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[])
-			as j (id, n, outcome, category, stage, code, enhanced_code, answer)
+		from ${RECIPIENTS}
 		where q.id = j.id and q.n = j.n and j.id = any(array(select id from newest)) and j.outcome = 'ACCEPTED'
 	),
 	settled as (

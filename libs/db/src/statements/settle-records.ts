@@ -10,8 +10,8 @@ const MOVE = moveRecords('settle', { row: 's', to: { sql: 'd.target' }, due: 'no
  */
 const FRESH = moveEntries('requeue', { row: 'e', to: 'NEW' });
 
-const TEXT = `
-	with i as materialized (
+/** The parameters of a settling statement as rows: `i` of records, `j` of their recipients. See `settlementColumns`. */
+export const SETTLEMENTS = `i as materialized (
 		select * from unnest(
 			$1::uuid[], $2::uuid[], $3::uuid[], $4::int[], $5::int[], $6::text[], $7::float8[], $8::boolean[], $9::boolean[], $10::boolean[],
 			$11::text[], $12::text[], $13::timestamptz[], $14::timestamptz[], $15::text[], $16::boolean[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[]
@@ -19,7 +19,12 @@ const TEXT = `
 			id, tenant_id, config_id, attempt_no, version, target, delay, burns, waits, partial,
 			provider, worker, published_at, started_at, outcome, ambiguous, category, stage, code, enhanced_code, answer, provider_message_id
 		)
-	),
+	)`;
+export const RECIPIENTS = `unnest($23::uuid[], $24::int[], $25::text[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[])
+			as j (id, n, outcome, category, stage, code, enhanced_code, answer)`;
+
+const TEXT = `
+	with ${SETTLEMENTS},
 	mine as materialized (
 		select i.*, case when i.target = 'RETRY' and s.not_after <= now() + make_interval(secs => i.delay) then 'EXPIRED' else i.target end as final
 		from i join send_state s on s.id = i.id and s.tenant_id = i.tenant_id
@@ -41,8 +46,7 @@ const TEXT = `
 	),
 	recipient as (
 		update send_recipient q set outcome = j.outcome, category = j.category, stage = j.stage, code = j.code, enhanced_code = j.enhanced_code, answer = j.answer
-		from unnest($23::uuid[], $24::int[], $25::text[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[])
-			as j (id, n, outcome, category, stage, code, enhanced_code, answer)
+		from ${RECIPIENTS}
 		-- The condition stands on j: on q it made the plan walk all of j for each recipient of the table (20 mails × 300 recipients: 14 s instead of 0.15 s).
 		where q.id = j.id and q.n = j.n and j.id = any(array(select id from mine))
 	),
@@ -81,7 +85,7 @@ export async function settleRecords(pool: Queryable, settlements: readonly Settl
 
 /** The 30 parameter arrays that both settling statements take: 22 of records, 8 of recipients. */
 export function settlementColumns(settlements: readonly Settlement[]): unknown[] {
-	const recipients = settlements.flatMap((one) => one.recipients.map((recipient) => ({ ...recipient, id: one.id })));
+	const recipients = settlements.flatMap((one) => one.recipients.map((recipient) => ({ id: one.id, recipient })));
 	const of = <K extends keyof Settlement>(key: K): Settlement[K][] => settlements.map((one) => one[key]);
 	const attempt = <K extends keyof Settlement['attempt']>(key: K): Settlement['attempt'][K][] => settlements.map((one) => one.attempt[key]);
 	return [
@@ -108,12 +112,12 @@ export function settlementColumns(settlements: readonly Settlement[]): unknown[]
 		attempt('text'),
 		attempt('providerMessageId'),
 		recipients.map((one) => one.id),
-		recipients.map((one) => one.n),
-		recipients.map((one) => one.outcome),
-		recipients.map((one) => one.category),
-		recipients.map((one) => one.stage),
-		recipients.map((one) => one.code),
-		recipients.map((one) => one.enhancedCode),
-		recipients.map((one) => one.text),
+		recipients.map((one) => one.recipient.n),
+		recipients.map((one) => one.recipient.outcome),
+		recipients.map((one) => one.recipient.category),
+		recipients.map((one) => one.recipient.stage),
+		recipients.map((one) => one.recipient.code),
+		recipients.map((one) => one.recipient.enhancedCode),
+		recipients.map((one) => one.recipient.text),
 	];
 }

@@ -54,7 +54,7 @@ export function sendOnce(handOver: HandOver, context: SendContext): Promise<Outc
 			settle(readTimeout(handOver, watch.lastClosed() ?? 'CONN', deadlineMs));
 		}, deadlineMs);
 		try {
-			mailer.sendMail({ ...handOver.composed.options, signal: abort.signal, handOver } as SendMailOptions, done);
+			mailer.sendMail(Object.assign(handOver.composed.options, { signal: abort.signal, handOver }), done);
 		} catch (error) {
 			done(error instanceof Error ? error : new Error(String(error)));
 		}
