@@ -48,7 +48,7 @@ test('--help prints each setting with meaning, values and default, without any b
 
 test('every shared setting is described, and stands in the help and in the table once', () => {
 	const all = Type.Object(SETTINGS);
-	const help = settingsHelp('demo', 'shows.', all);
+	const help = settingsHelp(all);
 	const table = settingsTable('demo', all);
 	for (const [name, setting] of Object.entries(SETTINGS)) {
 		expect((setting as { description?: string }).description).toMatch(/\.$/);

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import type { Static, TObject } from 'typebox';
 import { parseSettings, type SettingsRule } from './parse-settings.js';
 import { reasonOf } from './reason-of.js';
-import { settingsHelp } from './settings-help.js';
+import { serviceHelp } from './settings-help.js';
 
 /** What a service says about its configuration. */
 export type ConfigOptions<Schema extends TObject> = {
@@ -11,6 +11,8 @@ export type ConfigOptions<Schema extends TObject> = {
 	/** What it does, in one sentence, for `--help`. */
 	readonly about: string;
 	readonly schema: Schema;
+	/** What a person types to start it, for `--help`; default `node services/<service>/dist/main.js`. */
+	readonly command?: string;
 	readonly rules?: readonly SettingsRule<Static<Schema>>[];
 };
 
@@ -25,11 +27,11 @@ export function readConfig<Schema extends TObject>(
 	argv: readonly string[],
 	env: Readonly<Record<string, string | undefined>>,
 ): ReadConfig<Static<Schema>> {
-	const { service } = options;
+	const { service, about, schema, command = `node services/${service}/dist/main.js` } = options;
 	const flags = readFlags(argv);
 	if (flags.kind === 'refused') return { kind: 'exit', code: 64, text: `${service}: ${flags.reason}\nTry --help.\n` };
-	if (flags.help) return { kind: 'exit', code: 0, text: settingsHelp(service, options.about, options.schema) };
-	const parsed = parseSettings(options.schema, env, options.rules);
+	if (flags.help) return { kind: 'exit', code: 0, text: serviceHelp({ service, about, command, schema }) };
+	const parsed = parseSettings(schema, env, options.rules);
 	if (parsed.kind === 'faults') {
 		const faults = parsed.faults.map((fault) => `  ${fault}\n`).join('');
 		return { kind: 'exit', code: 78, text: `${service}: the configuration is wrong:\n${faults}Try --help for each setting.\n` };

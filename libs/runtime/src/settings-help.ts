@@ -1,16 +1,23 @@
 import type { TObject } from 'typebox';
 import { type DescribedSetting, describeSettings } from './describe-setting.js';
 
-/** The text of `--help`: each setting, its meaning, its values and its default. */
-export function settingsHelp(service: string, about: string, schema: TObject): string {
+/** The text of `--help`. `command` is what a person types. */
+export function serviceHelp(options: { service: string; about: string; command: string; schema: TObject }): string {
 	return [
-		`${service}: ${about}`,
+		`${options.service}: ${options.about}`,
 		'',
-		`Usage: node services/${service}/dist/main.js [--check-config | --help]`,
+		`Usage: ${options.command} [--check-config | --help]`,
 		'',
 		'  --check-config  read the settings, report every fault, connect to nothing; exits 0 or 78',
 		'  --help          this text',
 		'',
+		settingsHelp(options.schema),
+	].join('\n');
+}
+
+/** Each setting, its meaning, its values and its default. */
+export function settingsHelp(schema: TObject): string {
+	return [
 		'Settings come from the environment. NAME_FILE may name a file that holds the value of NAME.',
 		'',
 		...describeSettings(schema).flatMap((setting) => [

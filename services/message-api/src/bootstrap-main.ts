@@ -7,6 +7,7 @@ const settings = loadConfig({
 	service: 'bootstrap',
 	about: 'makes the first tenant, once, and fresh keys for it and for the platform.',
 	schema: Type.Object({ DATABASE_URL: SETTINGS.DATABASE_URL }),
+	command: 'npm run bootstrap --',
 });
 const db = openDb({ url: settings.DATABASE_URL, name: 'bootstrap', connections: 2 });
 try {

@@ -3,7 +3,7 @@ import { loadConfig, RETRY_SETTINGS, SETTINGS } from '@tidings/runtime';
 import { type Static, Type } from 'typebox';
 
 /** The settings of message-api. */
-export const MESSAGE_API_SETTINGS = Type.Object({
+export const MESSAGE_API_SETTINGS = {
 	DATABASE_URL: SETTINGS.DATABASE_URL,
 	TIDINGS_SECRET_KEYS: SETTINGS.TIDINGS_SECRET_KEYS,
 	TIDINGS_HTTP_PORT: SETTINGS.TIDINGS_HTTP_PORT,
@@ -18,14 +18,16 @@ export const MESSAGE_API_SETTINGS = Type.Object({
 	...RETRY_SETTINGS,
 	TIDINGS_DRAIN_SECONDS: SETTINGS.TIDINGS_DRAIN_SECONDS,
 	LOG_LEVEL: SETTINGS.LOG_LEVEL,
-});
+};
+
+const schema = Type.Object(MESSAGE_API_SETTINGS);
 
 /** Reads the settings; ends the process with every fault when they are wrong. */
-export function readSettings(): Static<typeof MESSAGE_API_SETTINGS> {
+export function readSettings(): Static<typeof schema> {
 	return loadConfig({
 		service: 'message-api',
 		about: 'takes messages over HTTP and answers what became of them.',
-		schema: MESSAGE_API_SETTINGS,
+		schema,
 		rules: [{ of: ['TIDINGS_SECRET_KEYS'], fault: (settings) => faultOfKeys(settings.TIDINGS_SECRET_KEYS) }],
 	});
 }

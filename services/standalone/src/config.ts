@@ -10,7 +10,7 @@ export const STANDALONE_SETTINGS = {
 	...MAIL_SENDER_SETTINGS,
 	TIDINGS_ALLOW_PRIVATE_HOSTS: { ...MAIL_SENDER_SETTINGS.TIDINGS_ALLOW_PRIVATE_HOSTS, default: true },
 	TIDINGS_DRAIN_SECONDS: SETTINGS.TIDINGS_DRAIN_SECONDS,
-	LOG_LEVEL: { ...SETTINGS.LOG_LEVEL, default: 'warn' as const },
+	LOG_LEVEL: { ...SETTINGS.LOG_LEVEL, default: 'error' as const },
 };
 
 const schema = Type.Object(STANDALONE_SETTINGS);
@@ -43,7 +43,7 @@ export function readConfig(): StandaloneConfig {
 		.option('--mail-port <port>', "port of the mail catcher's page", port, 7071)
 		.option('--data-dir <folder>', 'where everything is kept', '.tidings')
 		.option('--check-config', 'check flags and settings, start nothing')
-		.addHelpText('after', () => `\n${settingsHelp('standalone', 'Settings, read from the environment:', schema)}`)
+		.addHelpText('after', () => `\n${settingsHelp(schema)}`)
 		.allowExcessArguments(false)
 		.exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : EX_USAGE));
 	program.parse();

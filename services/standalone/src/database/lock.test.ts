@@ -85,3 +85,9 @@ test('a data folder that is a file is explained', () => {
 test('a place where nothing can be made is refused, not tried for ever', () => {
 	expect(() => lockDataDir('/proc/tidings/data')).toThrow('cannot be used: nothing can be made there');
 });
+
+test('a folder with somebody else’s files is refused, and nothing is written beside them', () => {
+	writeFileSync(join(dataDir, 'thesis.txt'), 'years of work');
+	expect(() => lockDataDir(dataDir)).toThrow('it holds other files');
+	expect(readdirSync(dataDir)).toEqual(['thesis.txt']);
+});
