@@ -75,5 +75,5 @@ export type AcceptResult =
 	/** A twin holds one of the keys right now. */
 	| { readonly kind: 'in-flight' };
 
-/** Records expire this long after their first due time when the caller gives no `validUntil` (design §4). */
+/** Records expire this long after their first due time when the caller gives no `validUntil`. */
 export const DEFAULT_AGE_SECONDS = 72 * 3600;

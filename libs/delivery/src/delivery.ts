@@ -9,7 +9,7 @@ import { createPulse } from './pulse.js';
 import { sendClaimed } from './send-claimed.js';
 import { type Ended, settleEnded } from './settle-ended.js';
 
-/** Delivers messages: claim → provider → settle → ack, in batches where the database is concerned (design §2). */
+/** Delivers messages: claim → provider → settle → ack, in batches where the database is concerned. */
 export type Delivery = {
 	take(message: DeliveryMessage): void;
 	/** Claims nothing any more; what waits is let go un-acked. */

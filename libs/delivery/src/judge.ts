@@ -12,7 +12,7 @@ export type Judging = {
 	readonly random: number;
 };
 
-/** Turns what a provider answered into what is written: the decision, the attempt row and the recipients (design §4, settle). */
+/** Turns what a provider answered into what is written: the decision, the attempt row and the recipients. */
 export function judge(record: ClaimedRecord, outcome: Settled, judging: Judging): Settlement {
 	const acceptedBefore = record.recipients.filter((one) => one.outcome === 'ACCEPTED').length;
 	const decision = decide(

@@ -4,7 +4,7 @@ import { LANES, type Lane } from '@tidings/model';
 export type Waiting = { readonly recordId: string; readonly lane: Lane };
 
 /**
- * Waiting messages, a line for each provider config with its own slots (design §7): a config whose server hangs takes no slot from another.
+ * Waiting messages, a line for each provider config with its own slots: a config whose server hangs takes no slot from another.
  * Within a line urgent goes before normal before bulk.
  */
 export type Lines<Message extends Waiting> = {

@@ -1,4 +1,4 @@
-/** What a credential may do (api §2). */
+/** What a credential may do. */
 export const CAPABILITIES = [
 	'messages:send',
 	'messages:read',

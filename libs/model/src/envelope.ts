@@ -1,6 +1,6 @@
 import { isUuid } from './ids.js';
 
-/** What a topic message carries, and nothing else (api §6). */
+/** What a topic message carries, and nothing else. */
 export type Envelope = { readonly recordId: string; readonly tenantId: string; readonly traceId: string };
 
 /** The envelope as it goes over the wire. */

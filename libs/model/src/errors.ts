@@ -94,6 +94,12 @@ export const ERRORS = {
 		retryable: true,
 		help: 'A defect of Tidings. Nothing was lost that was answered with 202. Quote the `traceId` when you report it.',
 	},
+	overloaded: {
+		status: 503,
+		title: 'Too much is being received at once',
+		retryable: true,
+		help: 'The bodies of all requests that are being worked on are together larger than this server holds. Nothing was written. Repeat after the `Retry-After` seconds, or send fewer large requests at a time.',
+	},
 	'dependency-away': {
 		status: 503,
 		title: 'A service that is needed is away',
@@ -126,6 +132,7 @@ export const FAULTS = {
 	'not-available': 'The field belongs to a feature that this release does not have yet. Leave it out.',
 	'in-the-past': 'The time has passed already.',
 	'out-of-order': 'The two times contradict each other.',
+	contradiction: 'The field contradicts another one, which `detail` names.',
 	'host-not-allowed':
 		'The host is, or resolves to, a private, loopback, link-local or reserved address, which the operator does not allow.',
 	'host-unknown': 'The host name cannot be resolved.',

@@ -1,4 +1,4 @@
-/** Limits of a submission (design §5). Characters are UTF-16 code units, bytes are decoded bytes. */
+/** Limits of a submission. Characters are UTF-16 code units, bytes are decoded bytes. */
 export const LIMITS = {
 	type: 100,
 	address: 320,
@@ -12,6 +12,7 @@ export const LIMITS = {
 	attachments: 20,
 	attachmentBytes: 25_000_000,
 	fileName: 255,
+	contentType: 255,
 	requestBytes: 40_000_000,
 	batchItems: 500,
 	metadataKeys: 16,

@@ -1,4 +1,4 @@
-/** Why a provider's answer was not a yes (design §7). */
+/** Why a provider's answer was not a yes. */
 export const CATEGORIES = ['TRANSIENT', 'QUOTA', 'UNKNOWN', 'PERMANENT', 'INVALID_INPUT', 'AUTH', 'CONFIG'] as const;
 export type Category = (typeof CATEGORIES)[number];
 

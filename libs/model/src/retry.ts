@@ -16,10 +16,10 @@ export type RetryPolicy = {
 	readonly quotaFloorSeconds: number;
 };
 
-/** A provider's own QUOTA waits without burning for this long, counted from the first such answer in a row (design §7). */
+/** A provider's own QUOTA waits without burning for this long, counted from the first such answer in a row. */
 export const QUOTA_PATIENCE_SECONDS = 48 * 3600;
 
-/** The defaults of design §7. */
+/** The defaults. */
 export const DEFAULT_RETRY: RetryPolicy = {
 	maxAttempts: 5,
 	baseSeconds: 30,
@@ -71,7 +71,7 @@ export function needsPerson(category: Category): boolean {
 	return category === 'AUTH' || category === 'CONFIG';
 }
 
-/** Decides what becomes of a record (design §4, settle; several recipients are judged together). */
+/** Decides what becomes of a record: several recipients are judged together. */
 export function decide(attempted: Attempted, policy: RetryPolicy, random: number): RetryDecision {
 	const { outcome } = attempted;
 	const burnt = attempted.budgetUsed + 1;

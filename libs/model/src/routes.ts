@@ -6,7 +6,7 @@ export type Lane = (typeof LANES)[number];
 export const CHANNELS = ['MAIL'] as const;
 export type Channel = (typeof CHANNELS)[number];
 
-/** A route is a kind of work with a topic per lane (api §6); the service that does it is also the name of its subscription. A new channel is one row here and one provider folder. */
+/** A route is a kind of work with a topic per lane; the service that does it is also the name of its subscription. A new channel is one row here and one provider folder. */
 export const ROUTES = [{ route: 'mail-send', channel: 'MAIL', service: 'mail-sender' }] as const satisfies readonly {
 	route: string;
 	channel: Channel;

@@ -17,7 +17,7 @@ export type ConsumeOptions = {
 
 const NACK_MS = 30_000;
 
-/** Subscribes to the lanes of a route and gives what comes to the delivery. Poison is archived at first sight and then acked (design §4). */
+/** Subscribes to the lanes of a route and gives what comes to the delivery. Poison is archived at first sight and then acked. */
 export async function consume(options: ConsumeOptions): Promise<Subscription[]> {
 	const { broker, delivery, route } = options;
 	const topics = topicsOf(route);

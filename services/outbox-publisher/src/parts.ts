@@ -24,7 +24,7 @@ export type PublisherOptions = {
 	readonly relay: RelayOptions;
 };
 
-/** Defaults of design §3 and §4: a lease of 30 s, a window of 200, and urgent before normal before bulk with a share for each. */
+/** Defaults: a lease of 30 s, a window of 200, and urgent before normal before bulk with a share for each. */
 export const RELAY_DEFAULTS: RelayOptions = { shares: { urgent: 300, normal: 100, bulk: 50 }, window: 200, leaseSeconds: 30, inFlight: 3 };
 
 /** The parts of the outbox publisher: it alone publishes, and it sweeps, heals and expires. Any number may run at once. */

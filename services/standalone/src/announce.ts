@@ -2,7 +2,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import type { Bootstrapped } from '@tidings/message-api';
 import { firstMail } from './first-mail.js';
 
-/** What runs where, as api §7 fixes it for `standalone.json`. */
+/** What runs where, as `standalone.json` says it. */
 export type Facts = Bootstrapped & {
 	readonly pid: number;
 	/** Origin, without a path. */

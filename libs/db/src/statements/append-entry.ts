@@ -4,7 +4,7 @@ import { moveEntries } from '../transition.js';
 const FRESH = moveEntries('requeue', { row: 'e', to: 'NEW' });
 
 /**
- * Gives a record a fresh outbox entry that is due now, in the caller's transaction; whatever entry it had, also a DEAD or PUBLISHED one, is replaced (design §4, `:retry`).
+ * Gives a record a fresh outbox entry that is due now, in the caller's transaction; whatever entry it had, also a DEAD or PUBLISHED one, is replaced.
  * Returns the flow to wake after the commit.
  */
 export async function appendEntry(client: Queryable, tenantId: string, recordId: string): Promise<string> {

@@ -4,7 +4,7 @@ import type { Queryable } from '../client.js';
 export type Poison = { readonly topic: string; readonly messageId: string; readonly reason: string; readonly envelope: string };
 
 /**
- * Archives poison once, unique on (topic, message id), as the platform's own letter: whose it is cannot be trusted (design §4).
+ * Archives poison once, unique on (topic, message id), as the platform's own letter: whose it is cannot be trusted.
  * `envelope` is kept as text, without control characters that Postgres refuses, at most 10,000 characters.
  */
 export async function archivePoison(pool: Queryable, poison: Poison): Promise<void> {

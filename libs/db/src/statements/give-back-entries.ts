@@ -5,7 +5,7 @@ import type { Leased } from './mark-published.js';
 const BACK = moveEntries('give-back', { row: 'e', to: 'NEW' });
 const BURY = moveEntries('bury', { row: 'e', to: 'DEAD' });
 
-/** A publish that the broker refuses this often, while it confirms others, ends as DEAD (design §4). */
+/** A publish that the broker refuses this often, while it confirms others, ends as DEAD. */
 export const REFUSALS_BEFORE_DEAD = 10;
 
 /** Gives entries back that could not be published through no fault of their own (outage, missing topic): NEW, due as before, nothing counted. Crosses tenants by nature. */

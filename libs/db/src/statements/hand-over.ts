@@ -1,7 +1,7 @@
 import type { Queryable } from '../client.js';
 
 /**
- * The durable mark that everything is about to be handed to the provider (design §4, `hold`): a compare-and-swap on (id, tenant, attempt, SENDING, lease not over).
+ * The durable mark that everything is about to be handed to the provider: a compare-and-swap on (id, tenant, attempt, SENDING, lease not over).
  * False: somebody else owns the record now, and nothing may be sent.
  */
 export async function handOver(pool: Queryable, record: { id: string; tenantId: string; attemptNo: number }): Promise<boolean> {

@@ -41,7 +41,7 @@ const TEXT = `
 	select s.id, s.status, null::timestamptz as due_at, r.flow_id from settled s join send_record r using (id)`;
 
 /**
- * What a worker writes whose lease was swept (design §4, late success). While its attempt is the newest, an acceptance counts: RETRY|HELD → SENT, its outbox entry goes,
+ * What a worker writes whose lease was swept. While its attempt is the newest, an acceptance counts: RETRY|HELD → SENT, its outbox entry goes,
  * its letter is resolved; recipients that were accepted are never addressed again. In every other case only the attempt row says what happened; it stays ambiguous once it was.
  */
 export async function settleLate(pool: pg.Pool, settlements: readonly Settlement[]): Promise<Settled[]> {

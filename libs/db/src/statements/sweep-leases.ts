@@ -60,7 +60,7 @@ const TEXT = `
 export type Swept = { readonly id: string; readonly status: string; readonly dueAt: Date | null; readonly flowId: string };
 
 /**
- * Ends leases that ran out, at most `limit` at a time: RETRY due at once, or HELD, EXPIRED, DEAD_LETTER (design §4, sweeper). Crosses tenants by nature: a lease belongs to a worker.
+ * Ends leases that ran out, at most `limit` at a time: RETRY due at once, or HELD, EXPIRED, DEAD_LETTER. Crosses tenants by nature: a lease belongs to a worker.
  * Walks the partial index on the lease. A row that its worker is settling right now is skipped and found settled next time; status, version and lease are judged under the row's lock.
  */
 export async function sweepLeases(pool: Queryable, limit: number, provider = 'smtp'): Promise<Swept[]> {

@@ -86,7 +86,7 @@ type Row = {
 };
 
 /**
- * Takes due entries, fair over tenants, gates and lanes (design §4): a turn for each flow of the ring, at most `window` of a flow published and unclaimed, nothing behind a closed gate.
+ * Takes due entries, fair over tenants, gates and lanes: a turn for each flow of the ring, at most `window` of a flow published and unclaimed, nothing behind a closed gate.
  * Crosses tenants by nature. Two statements in one transaction: the second's snapshot is younger than the flow locks, so a flow is never read half. Relies on flow_next, outbox_entry_waiting and outbox_entry_out.
  */
 export async function takeEntries(pool: pg.Pool, options: TakeOptions): Promise<TakenEntry[]> {

@@ -1,6 +1,6 @@
 import type { Machine } from './machine.js';
 
-/** Every state of a dead letter (design §4). */
+/** Every state of a dead letter. */
 export const DEAD_LETTER_STATUSES = ['PENDING', 'RESOLVED', 'DISCARDED'] as const;
 export type DeadLetterStatus = (typeof DEAD_LETTER_STATUSES)[number];
 

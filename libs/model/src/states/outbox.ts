@@ -1,6 +1,6 @@
 import type { Machine } from './machine.js';
 
-/** Every state of an outbox entry (design §4). The claim removes the row, so there is no state for "done". */
+/** Every state of an outbox entry. The claim removes the row, so there is no state for "done". */
 export const OUTBOX_STATUSES = ['NEW', 'PUBLISHING', 'PUBLISHED', 'DEAD'] as const;
 export type OutboxStatus = (typeof OUTBOX_STATUSES)[number];
 

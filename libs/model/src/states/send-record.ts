@@ -1,6 +1,6 @@
 import type { Machine, Move } from './machine.js';
 
-/** Every state of a record (design §4). */
+/** Every state of a record. */
 export const SEND_STATUSES = [
 	'PENDING',
 	'RETRY',
