@@ -23,7 +23,7 @@ const IN_FLIGHT = 2;
  * Makes the micro-batcher (design §5): callers that come while the event loop turns, or while earlier ones are being committed, share one transaction. No timer: an idle server accepts at once.
  */
 export function createAcceptor(options: { readonly pool: Db['pool']; readonly log: Logger; readonly metrics: Metrics }): Acceptor {
-	const waker = createWaker(options.pool, options.log);
+	const waker = createWaker(() => options.pool.connect(), options.log);
 	const runBatch = createRunBatch(options.pool, (fresh) => {
 		const at = now();
 		waker.wake(fresh.map(({ flowId, notBefore }) => ({ flowId, dueAt: notBefore !== null && notBefore > at ? notBefore : null })));

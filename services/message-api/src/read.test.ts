@@ -25,6 +25,7 @@ beforeAll(async () => {
 		text: 'Hi',
 		type: n < 3 ? 'first' : 'second',
 		metadata: { n: String(n), odd: String(n % 2) },
+		...(n === 0 ? { dedupeKey: 'first' } : {}),
 	}));
 	ids = (await api.call('/v1/mails:batch', { body: { items } })).body.ids;
 });
@@ -73,6 +74,10 @@ test.each([
 	'?colour=red',
 	'?type=a&type=b',
 	'?notificationId=1',
+	'?notificationId=urn:uuid:01930b5e-7d5a-7c3e-9b1a-3f6f0e6b2c11',
+	'?createdAfter=9999-12-31T23:59:59-01:00',
+	'?type=%zz',
+	'?type=%ff',
 	'?metadata=',
 ])('the query %s is refused', async (query) => {
 	const { status, body } = await api.call(`/v1/messages${query}`);
@@ -81,19 +86,23 @@ test.each([
 
 test('without content:read addresses are masked, also in answers, and contents are absent', async () => {
 	const [id] = ids;
-	await api.db.pool.query(`update send_recipient set answer = '550 <ann0@example.com> unknown', outcome = 'REFUSED' where id = $1`, [id]);
 	await api.db.pool.query(
-		`insert into delivery_attempt (id, attempt_no, tenant_id, provider, worker, started_at, outcome, category, stage, code, answer) values ($1, 1, $2, 'smtp', 'w', now(), 'REFUSED', 'PERMANENT', 'RCPT', '550', 'no ann0@example.com')`,
+		`update send_recipient set answer = '550 <ann0@example.com> unknown: no user ANN0', outcome = 'REFUSED' where id = $1`,
+		[id],
+	);
+	await api.db.pool.query(
+		`insert into delivery_attempt (id, attempt_no, tenant_id, provider, worker, started_at, outcome, category, stage, code, answer) values ($1, 1, $2, 'smtp', 'w', now(), 'REFUSED', 'PERMANENT', 'RCPT', '550', 'no ann0@example.com (ann0)')`,
 		[id, api.tenantId],
 	);
 	const { body } = await api.call(`/v1/messages/${id}`, { key: reader });
 	expect(body).toMatchObject({
 		subject: null,
-		recipients: [{ address: 'a•••@example.com', text: '550 <a•••@example.com> unknown' }],
-		lastError: { category: 'PERMANENT', stage: 'RCPT', code: '550', enhancedCode: null, text: 'no a•••@example.com' },
+		recipients: [{ address: 'a•••@example.com', text: '550 <a•••@example.com> unknown: no user A•••' }],
+		dedupeKey: 'first:MAIL:•••',
+		lastError: { category: 'PERMANENT', stage: 'RCPT', code: '550', enhancedCode: null, text: 'no a•••@example.com (a•••)' },
 	});
 	expect((await api.call(`/v1/messages/${id}/attempts`, { key: reader })).body.data).toMatchObject([
-		{ attemptNo: 1, tryNo: 1, text: 'no a•••@example.com', worker: 'w', ambiguous: false },
+		{ attemptNo: 1, tryNo: 1, text: 'no a•••@example.com (a•••)', worker: 'w', ambiguous: false },
 	]);
 	expect((await api.call(`/v1/messages/${id}/content`, { key: reader })).body).toMatchObject({
 		status: 403,
@@ -101,7 +110,8 @@ test('without content:read addresses are masked, also in answers, and contents a
 	});
 	expect((await api.call(`/v1/messages/${id}`)).body).toMatchObject({
 		subject: 'Mail 0',
-		recipients: [{ address: 'ann0@example.com', text: '550 <ann0@example.com> unknown' }],
+		dedupeKey: expect.stringMatching(/^first:MAIL:[0-9a-f]{64}$/),
+		recipients: [{ address: 'ann0@example.com', text: '550 <ann0@example.com> unknown: no user ANN0' }],
 	});
 	expect((await api.call('/v1/messages', { key: reader })).body.data.every((one: { subject: unknown }) => one.subject === null)).toBe(true);
 });

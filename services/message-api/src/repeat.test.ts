@@ -66,14 +66,20 @@ test.each([
 	expect((await api.call('/v1/mails', { ...withKey(key), body: MAIL })).status).toBe(status);
 });
 
-test('a duplicate by dedupeKey is answered 202 with the first id and writes nothing', async () => {
+test('a duplicate by dedupeKey is answered 202 with the first message as it stands, also when it is replayed, and writes nothing', async () => {
 	const mail = { ...MAIL, to: ['bo@example.com', 'ann@example.com'], dedupeKey: 'A-17' };
 	const { body: first } = await api.call('/v1/mails', { body: mail });
+	expect((await api.call(`/v1/messages/${first.id}:cancel`, { method: 'POST' })).status).toBe(200);
 	const before = await countRows(api.db);
 	const again = await api.call('/v1/mails', { body: { ...mail, to: ['ann@EXAMPLE.com', ' bo@example.com'], subject: 'Other' } });
-	expect(again).toMatchObject({ status: 202, body: { id: first.id, deduplicated: true } });
+	expect([again.status, again.body]).toEqual([202, { id: first.id, status: 'CANCELLED', createdAt: first.createdAt, deduplicated: true }]);
 	expect(again.headers.get('location')).toBe(`/v1/messages/${first.id}`);
 	expect(await countRows(api.db)).toEqual(before);
+	const keyed = { ...withKey('dup'), body: mail };
+	expect((await api.call('/v1/mails', keyed)).body).toEqual(again.body);
+	await api.call(`/v1/messages/${first.id}:retry`, { method: 'POST' });
+	const replayed = await api.call('/v1/mails', keyed);
+	expect([replayed.headers.get('idempotent-replayed'), replayed.body]).toEqual(['true', { ...again.body, status: 'RETRY' }]);
 	const other = { ...mail, to: ['ann@example.com'] };
 	const batch = await api.call('/v1/mails:batch', { body: { items: [other, mail, other] } });
 	expect(batch.body).toEqual({ ids: [expect.any(String), first.id, batch.body.ids[0]], deduplicated: [1, 2] });

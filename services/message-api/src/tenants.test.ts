@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { CAPABILITIES, newId } from '@tidings/model';
+import { CAPABILITIES, isUuid, monotonic, newId } from '@tidings/model';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { startApi, type TestApi } from '../../../test/harness/api.js';
 import { bootstrap } from './bootstrap.js';
+import { readTime } from './checks/time.js';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -80,6 +82,9 @@ test('nobody can give what they do not hold, and platform is for the platform', 
 		'not-one-of /capabilities/2',
 	]);
 	expect(named((await make([])).body)).toEqual(['too-few /capabilities']);
+	const start = monotonic();
+	expect((await make(Array.from({ length: 60_000 }, (_, n) => `c${n}`))).status).toBe(422);
+	expect(monotonic() - start).toBeLessThan(1_000);
 	expect(
 		named(
 			(await api.call('/v1/api-keys', { body: { name: 'k', capabilities: ['messages:read'], expiresAt: '2020-01-01T00:00:00Z' } })).body,
@@ -140,4 +145,60 @@ test('the document of the API has every operation, each with an id, an example a
 	const refs = [...JSON.stringify(body).matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map((match) => match[1] ?? '');
 	expect(refs.length).toBeGreaterThan(10);
 	for (const ref of refs) expect(Object.keys(body.components.schemas)).toContain(ref);
+});
+
+type Media = { schema: object; example?: unknown };
+type Documented = {
+	parameters?: { name: string; in: string; schema: { pattern?: string } }[];
+	requestBody?: { content: Record<string, Media> };
+	responses: Record<string, { content?: Record<string, Media>; headers?: Record<string, unknown> }>;
+};
+
+test('every example of the document fits its own schema, and every operation has one', async () => {
+	const { body } = await api.call('/openapi.json', { key: null });
+	const ajv = new Ajv2020({ strict: false, allErrors: true });
+	ajv.addFormat('uuid', isUuid);
+	ajv.addFormat('date-time', (text: string) => readTime(text) !== null);
+	ajv.addSchema(JSON.parse(JSON.stringify({ $id: 'doc', components: body.components })));
+	let checked = 0;
+	for (const [path, methods] of Object.entries<Record<string, Documented>>(body.paths)) {
+		for (const [method, one] of Object.entries(methods)) {
+			const media = [one.requestBody, ...Object.values(one.responses)].flatMap((place) => Object.values(place?.content ?? {}));
+			const shown = media.filter(({ example }) => example !== undefined);
+			expect([method, path, shown.length]).toEqual([method, path, 1]);
+			for (const { schema, example } of shown) {
+				const check = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"doc#/')));
+				check(example);
+				expect([method, path, check.errors]).toEqual([method, path, null]);
+				checked += 1;
+			}
+		}
+	}
+	expect(checked).toBe(16);
+});
+
+test('the document tells the headers of answers, the filters by marks, the bounds of limit, and that an unknown query is refused', async () => {
+	const { body } = await api.call('/openapi.json', { key: null });
+	const paths: Record<string, Record<string, Documented>> = body.paths;
+	const headers = (path: string, method: string, status: string): string[] =>
+		Object.keys(paths[path]?.[method]?.responses[status]?.headers ?? {});
+	expect(headers('/v1/mails', 'post', '202')).toEqual(['Tidings-Trace-Id', 'Location', 'Idempotent-Replayed']);
+	expect(headers('/v1/mails', 'post', '200')).toEqual(['Tidings-Trace-Id']);
+	expect(headers('/v1/mails:batch', 'post', '202')).toEqual(['Tidings-Trace-Id', 'Idempotent-Replayed']);
+	expect(headers('/v1/mail-servers', 'post', '201')).toEqual(['Tidings-Trace-Id', 'Location']);
+	expect(headers('/v1/mails', 'post', '503')).toEqual(['Tidings-Trace-Id', 'Retry-After']);
+	const query = paths['/v1/messages']?.['get']?.parameters ?? [];
+	expect(query.map((one) => one.name)).toContain('metadata.{name}');
+	const pattern = new RegExp(query.find((one) => one.name === 'limit')?.schema.pattern ?? '');
+	expect(['0', '1', '9', '10', '99', '100', '199', '200', '201', '01', '999'].filter((text) => pattern.test(text))).toEqual([
+		'1',
+		'9',
+		'10',
+		'99',
+		'100',
+		'199',
+		'200',
+	]);
+	expect((await api.call('/openapi.json?x=1', { key: null })).status).toBe(400);
+	expect(paths['/openapi.json']?.['get']?.responses['400']).toBeDefined();
 });

@@ -1,9 +1,14 @@
+import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { continueTrace, Problem } from '@tidings/model';
 import { renderProblem } from './problem.js';
 
+/** A request that is right but for its method, which the parser of HTTP does not know. */
+const REQUEST_LINE = /^[!-~]+ \/[!-~]* HTTP\/1\.[01]\r?\n/;
+const LOOKED_AT = 1_024;
+
 /** Answers what is not HTTP at all, or came too slowly, and hangs up. */
-export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+export function answerBrokenRequest(error: Error & { code?: string; rawPacket?: unknown }, socket: Socket): void {
 	if (error.code === 'ECONNRESET' || !socket.writable) {
 		socket.destroy();
 		return;
@@ -14,12 +19,17 @@ export function answerBrokenRequest(error: Error & { code?: string }, socket: So
 			: error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
 				? 'The request did not arrive in time.'
 				: 'This is not an HTTP request.';
-	const { headers, body } = renderProblem(new Problem('malformed-request', detail), {
-		instance: '',
-		traceId: continueTrace(undefined).traceId,
-	});
-	const lines = Object.entries({ ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' }).map(
+	const isMethod =
+		error.code === 'HPE_INVALID_METHOD' &&
+		Buffer.isBuffer(error.rawPacket) &&
+		REQUEST_LINE.test(error.rawPacket.toString('latin1', 0, LOOKED_AT));
+	const problem = isMethod
+		? new Problem('method-not-allowed', 'There is no such method; those of this API are GET, HEAD and POST.')
+		: new Problem('malformed-request', detail);
+	const { status, headers, body } = renderProblem(problem, { instance: '', traceId: continueTrace(undefined).traceId });
+	const allow = isMethod ? { allow: 'GET, HEAD, POST' } : {};
+	const lines = Object.entries({ ...headers, ...allow, 'content-length': Buffer.byteLength(body), connection: 'close' }).map(
 		([name, value]) => `${name}: ${value}\r\n`,
 	);
-	socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`);
+	socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
 }

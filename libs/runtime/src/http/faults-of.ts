@@ -7,31 +7,40 @@ import type { ErrorObject } from 'ajv';
  * Errors must come from a check with `verbose`.
  */
 export function faultsOf(errors: readonly ErrorObject[]): Fault[] {
-	const unions = errors.filter((error) => error.keyword === 'anyOf');
+	const places = findPlaces(errors);
 	const faults = new Map<string, Fault>();
 	const add = (fault: Fault): void => {
 		const key = `${fault.code}\n${fault.pointer}`;
 		if (!faults.has(key)) faults.set(key, fault);
 	};
 	for (const error of errors) {
-		if (error.keyword === 'anyOf') {
-			if (!hasMeantBranch(error, errors)) add(fault(error.instancePath, 'wrong-type', `must be ${listed(branchTypes(error))}.`));
-		} else if (!isBranchMismatch(error, unions)) add(faultOf(error));
+		const { instancePath: at, keyword } = error;
+		if (keyword === 'anyOf') {
+			if (!places.meant.has(at)) add(fault(at, 'wrong-type', `must be ${listed(branchTypes(error))}.`));
+		} else if (keyword !== 'type' || !places.unions.has(at)) add(faultOf(error));
 	}
 	return [...faults.values()];
 }
 
-/** A branch was meant when the value has its type: then there are errors beside the mismatches of type. */
-function hasMeantBranch(union: ErrorObject, errors: readonly ErrorObject[]): boolean {
-	const inside = `${union.instancePath}/`;
-	return errors.some(
-		(error) =>
-			error !== union && (error.instancePath.startsWith(inside) || (error.instancePath === union.instancePath && error.keyword !== 'type')),
-	);
-}
-
-function isBranchMismatch(error: ErrorObject, unions: readonly ErrorObject[]): boolean {
-	return error.keyword === 'type' && unions.some((union) => union.instancePath === error.instancePath);
+/** Where unions failed, and where a branch was meant: the value has its type, so that there are errors beside the mismatches of type. Each error is looked at once. */
+function findPlaces(errors: readonly ErrorObject[]): { readonly unions: ReadonlySet<string>; readonly meant: ReadonlySet<string> } {
+	const unions = new Set(errors.filter((error) => error.keyword === 'anyOf').map((error) => error.instancePath));
+	const meant = new Set<string>();
+	const failed = new Set<string>();
+	for (const { instancePath: at, keyword } of errors) {
+		if (!unions.has(at) || keyword === 'type') continue;
+		if (keyword !== 'anyOf' || failed.has(at)) meant.add(at);
+		else failed.add(at);
+	}
+	if (unions.size > 0) {
+		for (const { instancePath: at } of errors) {
+			for (let end = at.lastIndexOf('/'); end >= 0; end = at.lastIndexOf('/', end - 1)) {
+				meant.add(at.slice(0, end));
+				if (end === 0) break;
+			}
+		}
+	}
+	return { unions, meant };
 }
 
 function branchTypes(union: ErrorObject): string[] {
@@ -72,6 +81,10 @@ function faultOf(error: ErrorObject): Fault {
 			return fault(at, 'not-one-of', `must be \`${String(params['allowedValue'])}\`.`);
 		case 'format':
 			return fault(at, 'bad-format', `must be ${FORMATS[String(params['format'])] ?? `a ${String(params['format'])}`}.`);
+		case 'pattern': {
+			const form = (error.parentSchema as { 'x-form'?: string } | undefined)?.['x-form'];
+			return fault(at, 'bad-format', `must be ${form ?? 'of the form that the documentation describes'}.`);
+		}
 		default:
 			return fault(at, 'bad-format', `must have the form that the documentation describes (${keyword}).`);
 	}
@@ -80,12 +93,15 @@ function faultOf(error: ErrorObject): Fault {
 const FORMATS: Readonly<Record<string, string>> = { uuid: 'a UUID' };
 
 function fault(pointer: string, code: FaultCode, detail: string): Fault {
-	const field = pointer.slice(pointer.lastIndexOf('/') + 1);
-	return {
-		pointer,
-		code,
-		detail: detail.startsWith('There') ? detail : `${pointer === '' ? 'The body' : `\`${clip(unescaped(field))}\``} ${detail}`,
-	};
+	return { pointer, code, detail: detail.startsWith('There') ? detail : `${fieldAt(pointer)} ${detail}` };
+}
+
+/** The field as a sentence begins with it; an entry of a list with the name of the list: `to[1]`. */
+export function fieldAt(pointer: string): string {
+	if (pointer === '') return 'The body';
+	const [name = '', list] = pointer.split('/').reverse();
+	const isEntry = /^[0-9]+$/.test(name) && list !== undefined && list !== '';
+	return `\`${isEntry ? `${clip(unescaped(list))}[${name}]` : clip(unescaped(name))}\``;
 }
 
 /** A JSON Pointer one step further (RFC 6901). */
@@ -97,7 +113,8 @@ function unescaped(step: string): string {
 	return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-function clip(text: string): string {
+/** A name that a caller gave, short enough to be shown. */
+export function clip(text: string): string {
 	return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 

@@ -4,3 +4,4 @@ export { type HttpPart, httpPart } from './http-part.js';
 export type { ApiInfo } from './openapi.js';
 export { callerOf, type Operation, type OperationRequest, operation } from './operation.js';
 export { createHttpServer, faultsGiven, type HttpServerOptions } from './server.js';
+export { refuseDeepNesting } from './validate.js';

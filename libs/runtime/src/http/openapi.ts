@@ -61,7 +61,7 @@ type Media = { example?: unknown };
 type Described = {
 	operationId?: string;
 	requestBody?: { required?: boolean; content: Record<string, Media> };
-	responses: Record<string, { content?: Record<string, Media> }>;
+	responses: Record<string, { content?: Record<string, Media>; headers?: Record<string, object> }>;
 };
 type Document = { paths: Record<string, Record<string, Described>> };
 
@@ -108,6 +108,18 @@ function refusals(codes: readonly ErrorCode[]): Record<number, object> {
 	);
 }
 
+function answerHeaders(one: Operation, status: number): Record<string, object> {
+	const texts = {
+		'Tidings-Trace-Id': 'The trace of this request, as `traceId` in a refusal.',
+		...(status < 300 && status !== 200 ? one.headers : {}),
+		...(status === 202 && one.submits === true
+			? { 'Idempotent-Replayed': '`true` when a request with this `Idempotency-Key` was accepted before; absent otherwise.' }
+			: {}),
+		...(status === 503 ? { 'Retry-After': 'Seconds after which to repeat.' } : {}),
+	};
+	return Object.fromEntries(Object.entries(texts).map(([name, description]) => [name, { description, schema: { type: 'string' } }]));
+}
+
 function finish(document: Document, operations: readonly Operation[]): Document {
 	const described = Object.values(document.paths).flatMap((path) => Object.values(path));
 	for (const one of operations) {
@@ -116,6 +128,7 @@ function finish(document: Document, operations: readonly Operation[]): Document 
 		if (found.requestBody !== undefined) found.requestBody.required = one.bodyOptional !== true;
 		const content = found.requestBody?.content ?? found.responses['200']?.content ?? {};
 		for (const media of Object.values(content)) media.example = one.example;
+		for (const [status, answer] of Object.entries(found.responses)) answer.headers = answerHeaders(one, Number(status));
 	}
 	return document;
 }

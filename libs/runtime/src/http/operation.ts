@@ -40,6 +40,8 @@ export type Operation<Body extends TSchema = TSchema, Query extends TObject = TO
 	readonly submits?: boolean;
 	/** Success answers by status. */
 	readonly answers: Readonly<Record<number, TSchema>>;
+	/** Headers of its own that a success answer carries, and what they say. */
+	readonly headers?: Readonly<Record<string, string>>;
 	/** Refusals beyond those that every operation of its kind has. */
 	readonly errors?: readonly ErrorCode[];
 	/** A request body (POST) or an answer (GET) to copy. */
@@ -78,17 +80,11 @@ export const NO_QUERY = Type.Object({}, { additionalProperties: false });
 export function errorsOf(one: Operation): ErrorCode[] {
 	return [
 		...new Set<ErrorCode>([
+			'malformed-request',
 			...(one.access === 'public'
 				? []
-				: ([
-						'malformed-request',
-						'credential-missing',
-						'credential-refused',
-						'capability-missing',
-						'not-found',
-						'dependency-away',
-					] as const)),
-			...(one.body === undefined ? [] : (['body-too-large', 'unsupported-media-type', 'invalid-request'] as const)),
+				: (['credential-missing', 'credential-refused', 'capability-missing', 'not-found', 'dependency-away'] as const)),
+			...(one.body === undefined ? [] : (['body-too-large', 'unsupported-media-type', 'invalid-request', 'overloaded'] as const)),
 			...(one.submits === true ? (['idempotency-in-flight', 'idempotency-mismatch'] as const) : []),
 			...(one.errors ?? []),
 			'internal-error',

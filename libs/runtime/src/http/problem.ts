@@ -1,10 +1,13 @@
-import { ERRORS, type ErrorCode, PROBLEM_BASE, Problem } from '@tidings/model';
+import { ERRORS, PROBLEM_BASE, Problem } from '@tidings/model';
 
 /** The media type of every refusal (RFC 9457). */
 export const PROBLEM_TYPE = 'application/problem+json';
 
 /** Faults that one answer lists at most; `detail` says how many more there were. */
 const LISTED_FAULTS = 1_000;
+
+/** Characters of a pointer at most: names in it are the caller's. */
+const LONGEST_POINTER = 200;
 
 /** Seconds after which a caller may repeat when the database is away. */
 const AWAY_RETRY_SECONDS = 2;
@@ -24,7 +27,9 @@ export function renderProblem(problem: Problem, at: { instance: string; traceId:
 		instance: at.instance,
 		code: problem.code,
 		traceId: at.traceId,
-		errors: problem.faults.slice(0, LISTED_FAULTS),
+		errors: problem.faults
+			.slice(0, LISTED_FAULTS)
+			.map((one) => (one.pointer.length > LONGEST_POINTER ? { ...one, pointer: `${one.pointer.slice(0, LONGEST_POINTER)}…` } : one)),
 	});
 	return {
 		status,
@@ -37,25 +42,18 @@ export function renderProblem(problem: Problem, at: { instance: string; traceId:
 	};
 }
 
-/** What the server itself says no with, by the code of its error. */
-const OF_THE_SERVER: Readonly<Record<string, ErrorCode>> = {
-	FST_ERR_CTP_BODY_TOO_LARGE: 'body-too-large',
-	FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported-media-type',
-};
-
 /** Turns whatever was thrown into a refusal. Texts of drivers stay in `cause`, for the log. `isAway`: whether an error means that the database cannot be reached. */
-export function problemOf(error: unknown, options: { isAway: (error: unknown) => boolean; bodyLimit: number }): Problem {
+export function problemOf(error: unknown, isAway: (error: unknown) => boolean): Problem {
 	if (error instanceof Problem) return error;
 	const { code, statusCode } = (typeof error === 'object' && error !== null ? error : {}) as { code?: unknown; statusCode?: unknown };
-	const known = typeof code === 'string' ? OF_THE_SERVER[code] : undefined;
-	if (known === 'body-too-large') return new Problem(known, `The request is larger than ${options.bodyLimit} bytes.`, { cause: error });
-	if (known !== undefined) return new Problem(known, 'Send `Content-Type: application/json`.', { cause: error });
+	if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+		return new Problem('unsupported-media-type', 'Send `Content-Type: application/json`.', { cause: error });
 	if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
 		return new Problem('malformed-request', 'The request cannot be read: its line, its headers or its length are not right.', {
 			cause: error,
 		});
 	}
-	if (options.isAway(error)) {
+	if (isAway(error)) {
 		return new Problem('dependency-away', 'The database cannot be reached or is overloaded. Repeat the request.', {
 			cause: error,
 			retryAfterSeconds: AWAY_RETRY_SECONDS,

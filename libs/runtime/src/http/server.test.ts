@@ -141,7 +141,7 @@ beforeEach(() => {
 });
 
 type Given = {
-	method?: 'GET' | 'POST' | 'PUT' | 'HEAD';
+	method?: 'GET' | 'POST' | 'PUT' | 'HEAD' | 'PROPFIND';
 	key?: string | null;
 	headers?: Record<string, string>;
 	body?: unknown;
@@ -151,7 +151,7 @@ async function call(url: string, given: Given = {}) {
 	const key = given.key === undefined ? 'tdg_good.right' : given.key;
 	const payload = given.raw ?? (given.body === undefined ? undefined : JSON.stringify(given.body));
 	const response = await app.inject({
-		method: given.method ?? (payload === undefined ? 'GET' : 'POST'),
+		method: (given.method as 'GET' | undefined) ?? (payload === undefined ? 'GET' : 'POST'),
 		url,
 		headers: {
 			...(key === null ? {} : { authorization: `Bearer ${key}` }),
@@ -192,6 +192,7 @@ test.each([
 	['POST', '/v1/things/x', 'GET, HEAD'],
 	['GET', '/v1/things:batch', 'POST'],
 	['PUT', `/v1/things/${newId()}:break`, 'POST'],
+	['PROPFIND', `/v1/things/${newId()}`, 'GET, HEAD'],
 ] as const)('%s %s is told what the path has', async (method, url, allow) => {
 	const { status, headers, body } = await call(url, { method });
 	expect([status, headers.allow, body.code]).toEqual([405, allow, 'method-not-allowed']);
@@ -203,6 +204,8 @@ test('a verb belongs to its path exactly, and an id that is none is not found', 
 	expect((await call('/v1/things/12')).body.code).toBe('not-found');
 	expect((await call(`/v1/things/${newId()}:break`, { method: 'POST' })).body).toEqual({ ok: true });
 	expect((await call('/%zz')).body.code).toBe('malformed-request');
+	const paths = ['/v1/things/a%3Ab', `/v1/things/${'1'.repeat(101)}`, `/v1/things/${'1'.repeat(10_000)}`];
+	for (const path of paths) expect((await call(path)).body).toMatchObject({ status: 404, code: 'not-found' });
 });
 
 test('answers hold what the schema names and nothing else', async () => {
@@ -233,11 +236,14 @@ test.each<[string, Given, number, string]>([
 		'unsupported-media-type',
 	],
 	['too much', { raw: `{"name":"${'a'.repeat(2_000_000)}"}` }, 413, 'body-too-large'],
+	['a query field with a broken escape', { body: { name: 'a' } }, 400, 'malformed-request'],
 	['a query field that is unknown', { body: { name: 'a' } }, 400, 'malformed-request'],
 ])('%s is refused', async (what, given, status, code) => {
-	const { body, ...rest } = await call(what.startsWith('a query') ? '/v1/things?nme=MARK' : '/v1/things', given);
+	const isUnknown = what.endsWith('is unknown');
+	const query = isUnknown ? '?nme=MARK' : what.endsWith('escape') ? '?nme=MARK%zz' : '';
+	const { body, ...rest } = await call(`/v1/things${query}`, given);
 	expect([rest.status, body.code]).toEqual([status, code]);
-	if (what.startsWith('a query')) expect(body.detail).toContain('`nme`');
+	if (isUnknown) expect(body.detail).toContain('`nme`');
 	expect(JSON.stringify(body)).not.toContain('MARK');
 });
 
@@ -360,4 +366,18 @@ test('what is not HTTP is answered as a problem too', async () => {
 	const reply = await text(socket);
 	expect(reply).toMatch(/^HTTP\/1\.1 400 /);
 	expect(JSON.parse(reply.slice(reply.indexOf('\r\n\r\n')))).toMatchObject({ code: 'malformed-request', status: 400 });
+});
+
+test('a method that nobody knows is told which there are', async () => {
+	const socket = connect(Number(new URL(part.address()).port), '127.0.0.1');
+	socket.write('FOO /v1/things HTTP/1.1\r\nHost: a\r\n\r\n');
+	const reply = await text(socket);
+	expect(reply).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n/);
+	expect(reply).toMatch(/\r\nallow: GET, HEAD, POST\r\n/);
+	expect(JSON.parse(reply.slice(reply.indexOf('\r\n\r\n')))).toMatchObject({ code: 'method-not-allowed', status: 405 });
+});
+
+test('a pointer shows at most 200 characters of the names in it', async () => {
+	const { body } = await call('/v1/things', { body: { name: 'a', ['x'.repeat(100_000)]: 1 } });
+	expect(body.errors).toMatchObject([{ code: 'unknown-field', pointer: `/${'x'.repeat(199)}…` }]);
 });

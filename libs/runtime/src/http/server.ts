@@ -8,6 +8,7 @@ import { readJsonBody } from './json-body.js';
 import { type ApiInfo, gatherOpenApi, PROBLEM_SCHEMA } from './openapi.js';
 import { ID_PARAMS, NO_QUERY, type Operation, operation, pathPatternOf, routePathOf } from './operation.js';
 import { problemOf, renderProblem } from './problem.js';
+import { createReadBody } from './read-body.js';
 import { createValidatorCompiler } from './validate.js';
 
 /** What an API server is made of. */
@@ -23,10 +24,18 @@ export type HttpServerOptions = {
 	readonly isAway: (error: unknown) => boolean;
 	/** Bytes of a request body at most; default 40,000,000. */
 	readonly bodyLimit?: number;
+	/** Bytes of all request bodies at once at most; default 128,000,000. */
+	readonly bodiesLimit?: number;
 };
 
 /** How long a request may take to arrive in full. */
 const REQUEST_TIMEOUT_MS = 120_000;
+
+/** As long as a request line can be: an id that is too long is no other fault than one that is wrong. */
+const LONGEST_URL = 16_384;
+
+/** Parsed, a body takes several times its bytes. */
+const BODIES_LIMIT = 128_000_000;
 
 /** While the database is away one request tells why; the others have their line as always. */
 const AWAY_QUIET_MS = 1_000;
@@ -41,10 +50,10 @@ const HEADERS = {
 /** Makes the HTTP face of a service: operations, `GET /openapi.json`, and a problem for everything else. It does not listen yet. */
 export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
 	const bodyLimit = options.bodyLimit ?? LIMITS.requestBytes;
-	const refuse = createRefuse(options, bodyLimit);
+	const refuse = createRefuse(options);
 	const app = fastify({
 		logger: false,
-		bodyLimit,
+		routerOptions: { maxParamLength: LONGEST_URL },
 		requestTimeout: REQUEST_TIMEOUT_MS,
 		return503OnClosing: false,
 		forceCloseConnections: 'idle',
@@ -55,22 +64,22 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
 	app.setValidatorCompiler(createValidatorCompiler(options.schemas));
 	for (const schema of [...options.schemas, PROBLEM_SCHEMA]) app.addSchema(schema);
 	app.removeAllContentTypeParsers();
-	app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-		try {
-			done(null, readJsonBody(request, body as Buffer));
-		} catch (error) {
-			done(error as Error);
-		}
-	});
+	app.addContentTypeParser(
+		'application/json',
+		createReadBody({ bodyLimit, bodiesLimit: options.bodiesLimit ?? BODIES_LIMIT }, readJsonBody),
+	);
 	app.decorateRequest('caller', null);
 	app.decorateRequest('trace', null as unknown as FastifyRequest['trace']);
+	app.decorateRequest('answer', null as unknown as FastifyRequest['answer']);
 	app.decorateRequest('bodySha256', null);
 	app.decorateRequest('operation', null);
 	app.addHook('onRequest', (request, reply, done) => {
 		const { traceparent } = request.headers;
 		request.trace = continueTrace(typeof traceparent === 'string' ? traceparent : undefined);
+		request.answer = reply.raw;
 		reply.headers(HEADERS).header('tidings-trace-id', request.trace.traceId);
-		done();
+		if (isReadable(request.url)) done();
+		else done(new Problem('malformed-request', 'The query holds a `%` that begins no UTF-8 character (RFC 3986).'));
 	});
 	app.addHook('onResponse', createReport(options));
 	app.setErrorHandler((error, request, reply) => refuse(error, request, reply));
@@ -129,13 +138,10 @@ export function faultsGiven(request: { readonly validationError?: unknown }): Pr
 	throw error;
 }
 
-function createRefuse(
-	options: HttpServerOptions,
-	bodyLimit: number,
-): (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
+function createRefuse(options: HttpServerOptions): (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
 	let quietUntil = 0;
 	return (error, request, reply) => {
-		const problem = problemOf(error, { isAway: options.isAway, bodyLimit });
+		const problem = problemOf(error, options.isAway);
 		// A request that the server itself could not make sense of has come past no hook.
 		request.trace ??= continueTrace(undefined);
 		const { traceId } = request.trace;
@@ -169,11 +175,26 @@ function createReport({ log, metrics }: HttpServerOptions): (request: FastifyReq
 	};
 }
 
+/** Whether a query can be decoded; the parser would take a wrong escape as it stands. */
+function isReadable(url: string): boolean {
+	const query = url.indexOf('?');
+	if (query < 0 || !url.includes('%', query)) return true;
+	try {
+		decodeURIComponent(url.slice(query));
+		return true;
+	} catch {
+		return false;
+	}
+}
+
 function wrongPath(request: FastifyRequest, reply: FastifyReply, operations: readonly Operation[]): Problem {
 	const path = request.url.split('?', 1)[0] ?? '';
 	const there = operations.filter((one) => pathPatternOf(one.path).test(path));
 	if (there.length === 0) return new Problem('not-found', 'There is no such path. `GET /openapi.json` lists all.');
-	const allowed = [...new Set(there.flatMap((one) => (one.method === 'GET' ? ['GET', 'HEAD'] : [one.method])))].join(', ');
+	const methods = [...new Set(there.flatMap((one) => (one.method === 'GET' ? ['GET', 'HEAD'] : [one.method])))];
+	// The path has the method, and still came here: it holds an id that cannot be one.
+	if (methods.includes(request.method)) return new Problem('not-found', 'There is no such thing: the id is not a UUID.');
+	const allowed = methods.join(', ');
 	reply.header('allow', allowed);
 	return new Problem('method-not-allowed', `This path has no ${request.method}; it has ${allowed}.`);
 }

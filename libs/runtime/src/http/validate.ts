@@ -1,13 +1,13 @@
-import { Problem } from '@tidings/model';
+import { isUuid, Problem } from '@tidings/model';
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
 import type { FastifySchema, FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
-import { faultsOf } from './faults-of.js';
+import { clip, faultsOf, fieldAt } from './faults-of.js';
 import { DEEPEST } from './scan-json.js';
 
 /** A refused body with more values than this is answered with its first fault only: to list all would cost more than the body is worth. */
-const MOST_LISTED = 100_000;
+const MOST_LISTED = 10_000;
 
 /** Taken as they are: nothing is removed, converted or filled in. Lengths are UTF-16 code units, as everywhere. */
 const PLAIN = { strict: false, removeAdditional: false, coerceTypes: false, useDefaults: false, unicode: false, logger: false } as const;
@@ -22,6 +22,8 @@ export function createValidatorCompiler(schemas: readonly TSchema[]): FastifySch
 	const thorough = new Ajv({ ...PLAIN, allErrors: true, verbose: true });
 	for (const ajv of [quick, thorough]) {
 		formats.default(ajv);
+		// The library's own takes `urn:uuid:…` too, and versions that do not exist.
+		ajv.addFormat('uuid', isUuid);
 		for (const schema of schemas) ajv.addSchema(schema);
 	}
 	return ({ schema, httpPart }) => {
@@ -46,9 +48,18 @@ export function createValidatorCompiler(schemas: readonly TSchema[]): FastifySch
 
 function refusedBody(value: unknown, first: readonly ErrorObject[], explain: () => ValidateFunction): Problem {
 	const size = measure(value);
-	if (size === 'too deep') return new Problem('malformed-request', `The body is nested more than ${DEEPEST} levels deep.`);
+	if (size === 'too deep') return nestedTooDeeply();
 	if (size === 'too many') return refused(faultsOf(first), ' It is too large to look for more than the first fault.');
 	return refused(faultsOf(errorsOf(explain(), value)), '');
+}
+
+/** Throws 400 when a value goes deeper than bodies may: for one that the schema does not look into. */
+export function refuseDeepNesting(value: unknown): void {
+	if (measure(value) === 'too deep') throw nestedTooDeeply();
+}
+
+function nestedTooDeeply(): Problem {
+	return new Problem('malformed-request', `The body is nested more than ${DEEPEST} levels deep.`);
 }
 
 function refused(faults: ReturnType<typeof faultsOf>, note: string): Problem {
@@ -60,8 +71,14 @@ function refused(faults: ReturnType<typeof faultsOf>, note: string): Problem {
 }
 
 function refusedQuery(value: unknown, explain: () => ValidateFunction): Problem {
-	const faults = faultsOf(errorsOf(explain(), value)).slice(0, 20);
-	const detail = faults.map((one) => `\`${one.pointer.split('/')[1] ?? ''}\`: ${one.detail}`).join(' ');
+	const repeated = Object.entries(value as object).filter(([, one]) => Array.isArray(one));
+	const details =
+		repeated.length > 0
+			? repeated.map(([field]) => `\`${clip(field)}\` stands more than once: give it once.`)
+			: faultsOf(errorsOf(explain(), value)).map((one) =>
+					one.code === 'unknown-field' ? `${fieldAt(one.pointer)}: ${one.detail}` : one.detail,
+				);
+	const detail = details.slice(0, 20).join(' ');
 	return new Problem('malformed-request', `The query is refused. ${detail}`);
 }
 

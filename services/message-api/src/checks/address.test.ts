@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import { hashOfAddress, maskAddress, maskAddressesIn, readAddress, readDomain, storedDedupeKey } from './address.js';
+import { createMaskAnswer, hashOfAddress, maskAddress, maskDedupeKey, readAddress, readDomain, storedDedupeKey } from './address.js';
 
 test.each([
 	['ann@example.com', 'ann@example.com'],
@@ -60,6 +60,10 @@ test.each([
 	'an\u200bn@example.com',
 	'an\u00a0n@example.com',
 	'an\ud800n@example.com',
+	'an\ue000n@example.com',
+	'an\u0378n@example.com',
+	'an\u3000n@example.com',
+	'ann\u{e0041}@example.com',
 	`${'a'.repeat(65)}@example.com`,
 	`${'王'.repeat(22)}@example.com`,
 	`${'a'.repeat(60)}@${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(63)}.${'e'.repeat(63)}.com`,
@@ -86,7 +90,20 @@ test('a dedupe key ends in the SHA-256 of the sorted addresses joined by LF', ()
 test('masked addresses show their first character and their domain, in answers too', () => {
 	expect(maskAddress('ann@example.com')).toBe('a•••@example.com');
 	expect(maskAddress('𠮷ann@example.com')).toBe('𠮷•••@example.com');
-	expect(maskAddressesIn('5.1.1 <ann@example.com>: user "bo@example.org" unknown')).toBe(
+	expect(createMaskAnswer([])('5.1.1 <ann@example.com>: user "bo@example.org" unknown')).toBe(
 		'5.1.1 <a•••@example.com>: user "b•••@example.org" unknown',
 	);
+});
+
+test('an answer shows no local part of the own addresses, in whatever case and however it is written', () => {
+	const mask = createMaskAnswer(['Ann.Lee+shop@example.com', "o'neil@example.com", '王小明@example.com', 'a@example.com']);
+	expect(mask('550 5.1.1 user ann.lee+SHOP unknown (uid=LEE) at a.example.com')).toBe(
+		'550 5.1.1 user a•••.l•••+S••• unknown (uid=L•••) at a.example.com',
+	);
+	expect(mask("no mailbox O'NEIL here, 王小明 neither; annex is fine")).toBe("no mailbox O'N••• here, 王••• neither; annex is fine");
+	expect(mask('<ANN.LEE+shop@EXAMPLE.com>')).toBe('<A•••@EXAMPLE.com>');
+});
+
+test('a masked dedupe key keeps what the caller gave', () => {
+	expect(maskDedupeKey(storedDedupeKey('k:MAIL:1', ['a@example.com']))).toBe('k:MAIL:1:MAIL:•••');
 });

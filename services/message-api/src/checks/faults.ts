@@ -6,6 +6,8 @@ import { faultOfLine, faultOfText } from './text.js';
 export type Faults = {
 	readonly list: readonly Fault[];
 	add(pointer: string, code: FaultCode, detail: string): void;
+	/** Whether the schema found a text too long: then it is not looked into. `field`: a step further than `pointer`. */
+	isTooLong(pointer: string, field?: string): boolean;
 };
 
 /** Begins with the faults that the schema found. */
@@ -19,7 +21,9 @@ export function collectFaults(given: readonly Fault[]): Faults {
 		seen.add(key);
 		list.push({ pointer, code, detail });
 	};
-	return { list, add };
+	const isTooLong: Faults['isTooLong'] = (pointer, field) =>
+		list.length > 0 && seen.has(keyOf(field === undefined ? pointer : pointerTo(pointer, field), 'too-long'));
+	return { list, add, isTooLong };
 }
 
 /** A body or a part of it before it is known to be right. */
@@ -51,7 +55,7 @@ function checked(
 	faults: Faults,
 	faultOf: (text: string) => string | null,
 ): string | null {
-	if (typeof value !== 'string') return null;
+	if (typeof value !== 'string' || faults.isTooLong(place.at, place.field)) return null;
 	const fault = faultOf(value);
 	if (fault === null) return value;
 	faults.add(pointerTo(place.at, place.field), 'control-character', fault);

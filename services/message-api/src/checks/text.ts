@@ -14,6 +14,16 @@ export function faultOfText(text: string): string | null {
 	return describe(NOT_IN_A_TEXT.exec(text), 'Control characters other than tab, CR and LF, and lone surrogates, may not stand here');
 }
 
+/** What mail programs decode, so that people would see another name, or an address, than the one that was given (RFC 2047). */
+const ENCODED_WORD_START = /=\?[^?]+\?[bq]\?/i;
+
+/** Says that a text holds an encoded word; null when it does not. */
+export function faultOfEncoding(text: string): string | null {
+	const start = ENCODED_WORD_START.exec(text);
+	if (start === null || !text.includes('?=', start.index + start[0].length)) return null;
+	return 'This must not hold an encoded word (`=?…?…?=`): give the text as it is to be read.';
+}
+
 function describe(match: RegExpExecArray | null, rule: string): string | null {
 	if (match === null) return null;
 	const code = (match[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');

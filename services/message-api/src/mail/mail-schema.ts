@@ -37,7 +37,7 @@ const time = (description: string): TSchema =>
 const AttachmentSchema = Type.Object(
 	{
 		filename: Type.String({ minLength: 1, maxLength: 1_024, description: 'Stored without folders and cut to 255 bytes.' }),
-		contentType: Type.Optional(Type.String({ maxLength: 255, description: 'Default `application/octet-stream`.' })),
+		contentType: Type.Optional(Type.String({ maxLength: LIMITS.contentType, description: 'Default `application/octet-stream`.' })),
 		content: Type.String({ description: `Base64 with padding, without line breaks. ${LIMITS.attachmentBytes} bytes decoded in all.` }),
 		contentId: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Shown inside the HTML by `cid:…`.' })),
 	},
@@ -60,10 +60,13 @@ const MailSchema = Type.Object(
 		template: Type.Optional(Type.Unknown({ description: 'Not available in this release: refused with `not-available`.' })),
 		attachments: Type.Optional(Type.Array(AttachmentSchema, { maxItems: LIMITS.attachments })),
 		headers: Type.Optional(
-			texts('Further headers: `X-*`, `List-*`, `Auto-Submitted`, `Precedence`, `References`, `In-Reply-To`.', {
-				entries: LIMITS.headers,
-				length: LIMITS.headerValue,
-			}),
+			texts(
+				'Further headers: `X-*`, `List-*`, `Auto-Submitted`, `Precedence`; `References` and `In-Reply-To` with message ids. A line, with its name, has at most 998 characters.',
+				{
+					entries: LIMITS.headers,
+					length: LIMITS.headerValue,
+				},
+			),
 		),
 		type: Type.Optional(
 			Type.String({

@@ -2,6 +2,7 @@ import type { NewAttachment } from '@tidings/db';
 import { LIMITS, Problem } from '@tidings/model';
 import { pointerTo } from '@tidings/runtime';
 import { type Faults, lineOf, listOf, type Raw, rawOf } from '../checks/faults.js';
+import { faultOfEncoding } from '../checks/text.js';
 
 const TOKEN = "[A-Za-z0-9!#$&'*+.^_`{|}~-]+";
 /** A media type with parameters of which none can break out of its header. */
@@ -47,6 +48,8 @@ function readFileName(raw: Raw, at: string, faults: Faults): string | null {
 	const given = lineOf(raw, 'filename', at, faults);
 	if (given === null) return null;
 	const clean = cleanFileName(given);
+	const encoded = faultOfEncoding(clean);
+	if (encoded !== null) faults.add(`${at}/filename`, 'bad-format', encoded);
 	if (clean === '') faults.add(`${at}/filename`, 'bad-format', 'Nothing is left of this name without folders and dots.');
 	return clean;
 }
@@ -79,7 +82,7 @@ function clip(text: string, bytes: number): string {
 function readContentType(raw: Raw, at: string, faults: Faults): string {
 	const given = lineOf(raw, 'contentType', at, faults);
 	if (given === null) return OCTET_STREAM;
-	const isRight = CONTENT_TYPE.test(given) && !/^multipart\//i.test(given);
+	const isRight = given.length <= LIMITS.contentType && CONTENT_TYPE.test(given) && !/^multipart\//i.test(given);
 	if (!isRight)
 		faults.add(`${at}/contentType`, 'bad-format', 'This is not a media type such as `application/pdf`; `multipart/*` cannot be attached.');
 	return given;

@@ -1,9 +1,13 @@
-import { LIMITS } from '@tidings/model';
+import { type Fault, LIMITS } from '@tidings/model';
 import { pointerTo } from '@tidings/runtime';
 import { type Faults, rawOf } from '../checks/faults.js';
-import { faultOfLine, faultOfText } from '../checks/text.js';
+import { faultOfEncoding, faultOfLine, faultOfText } from '../checks/text.js';
 
 const ALLOWED = /^(?:x-[a-z0-9_-]{1,74}|list-[a-z0-9-]{1,71}|auto-submitted|precedence|references|in-reply-to)$/i;
+
+const NAMES_MAILS = /^(?:references|in-reply-to)$/i;
+/** Visible ASCII without brackets, which readers of threads understand everywhere. */
+const MESSAGE_IDS = /^<[!-;=?A-~]+@[!-;=?A-~]+>(?: +<[!-;=?A-~]+@[!-;=?A-~]+>)*$/;
 
 /** Reads the caller's own headers: allowed names, each once in whatever case, one line each. */
 export function readHeaders(value: unknown, at: string, faults: Faults): Record<string, string> {
@@ -22,11 +26,24 @@ export function readHeaders(value: unknown, at: string, faults: Faults): Record<
 		if (seen.has(name.toLowerCase()))
 			faults.add(pointer, 'duplicate', 'This header stands twice; upper and lower case make no difference.');
 		seen.add(name.toLowerCase());
-		const fault = faultOfLine(text);
+		if (faults.isTooLong(pointer)) continue;
+		const fault = faultOfHeader(name, text);
 		if (fault === null) headers[name] = text;
-		else faults.add(pointer, 'control-character', fault);
+		else faults.add(pointer, fault.code, fault.detail);
 	}
 	return headers;
+}
+
+function faultOfHeader(name: string, text: string): Omit<Fault, 'pointer'> | null {
+	const control = faultOfLine(text);
+	if (control !== null) return { code: 'control-character', detail: control };
+	if (name.length + ': '.length + text.length > LIMITS.headerValue)
+		return { code: 'too-long', detail: `The whole line, with the name of the header, may have at most ${LIMITS.headerValue} characters.` };
+	const encoded = faultOfEncoding(text);
+	if (encoded !== null) return { code: 'bad-format', detail: encoded };
+	if (NAMES_MAILS.test(name) && !MESSAGE_IDS.test(text))
+		return { code: 'bad-format', detail: 'This must be one or more message ids, such as `<id@example.com>`, with spaces between them.' };
+	return null;
 }
 
 /** Reads the caller's own marks. */
@@ -38,6 +55,7 @@ export function readMetadata(value: unknown, at: string, faults: Faults): Record
 		else if (key === '') faults.add(pointer, 'too-short', 'The name of a mark may not be empty.');
 		else if (key.length > LIMITS.metadataKey)
 			faults.add(pointer, 'too-long', `The name of a mark may have at most ${LIMITS.metadataKey} characters.`);
+		if (faults.isTooLong(pointer)) continue;
 		const fault = faultOfLine(key) ?? faultOfText(text);
 		if (fault === null) metadata[key] = text;
 		else faults.add(pointer, 'control-character', fault);

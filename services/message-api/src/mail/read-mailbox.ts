@@ -2,7 +2,7 @@ import type { Mailbox, NewRecipient } from '@tidings/db';
 import { LIMITS } from '@tidings/model';
 import { hashOfAddress, readAddress } from '../checks/address.js';
 import { type Faults, lineOf, listOf, type Raw, rawOf } from '../checks/faults.js';
-import { faultOfLine } from '../checks/text.js';
+import { faultOfEncoding, faultOfLine } from '../checks/text.js';
 
 /** Reads a mailbox (a text, or an object with address and name). Null when it is wrong, which is then among the faults. */
 export function readMailbox(value: unknown, at: string, faults: Faults): Mailbox | null {
@@ -10,10 +10,13 @@ export function readMailbox(value: unknown, at: string, faults: Faults): Mailbox
 	const raw = rawOf(value);
 	if (raw === null) return null;
 	const name = lineOf(raw, 'name', at, faults);
+	const encoded = name === null ? null : faultOfEncoding(name);
+	if (encoded !== null) faults.add(`${at}/name`, 'bad-format', encoded);
 	return typeof raw['address'] === 'string' ? mailbox(raw['address'], name, `${at}/address`, faults) : null;
 }
 
 function mailbox(text: string, name: string | null, at: string, faults: Faults): Mailbox | null {
+	if (faults.isTooLong(at)) return null;
 	const address = readAddress(text);
 	if (address !== null) return { address, name: name === null || name.trim() === '' ? null : name };
 	const control = faultOfLine(text);

@@ -28,9 +28,18 @@ const SHOWN = {
 	host: 'smtp.example.com',
 	port: 587,
 	security: 'starttls',
+	username: 'shop',
 	hasPassword: true,
+	from: { address: 'shop@example.com', name: 'Shop' },
+	allowedFrom: ['*@example.com'],
 	default: true,
+	ratePerMinute: null,
+	dailyLimit: null,
+	ambiguous: 'resend',
+	dkim: { domain: 'example.com', selector: 's1' },
 	active: true,
+	createdAt: '2026-11-30T09:00:00.000Z',
+	updatedAt: '2026-11-30T09:00:00.000Z',
 };
 const shared = { tag: 'Mail servers', access: 'providers:write' } as const;
 
@@ -53,6 +62,7 @@ function createOperation(context: ServersContext): Operation {
 		collectsFaults: true,
 		answers: { 201: Type.Ref('MailServer') },
 		errors: ['name-taken'],
+		headers: { Location: 'The mail server: `/v1/mail-servers/{id}`.' },
 		example: EXAMPLE,
 		handle: async (request, reply) => {
 			const caller = callerOf(request);

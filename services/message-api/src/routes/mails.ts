@@ -1,4 +1,4 @@
-import type { AcceptResult } from '@tidings/db';
+import { type AcceptResult, type Db, findMessage } from '@tidings/db';
 import { LIMITS } from '@tidings/model';
 import { callerOf, faultsGiven, type Operation, type OperationRequest, operation } from '@tidings/runtime';
 import type { Metrics } from '@tidings/telemetry';
@@ -38,8 +38,8 @@ const AcceptedMail = Type.Object(
 			format: 'uuid',
 			description: 'The message: `GET /v1/messages/{id}`. With `deduplicated`, the one that was there already.',
 		}),
-		status: Type.String({ description: 'The state in which messages are accepted: always `PENDING`.' }),
-		createdAt: timeText('When the request was accepted.'),
+		status: Type.String({ description: '`PENDING`; with `deduplicated`, the state of the message now.' }),
+		createdAt: timeText('When the message was accepted; with `deduplicated`, when it was accepted first.'),
 		deduplicated: Type.Optional(Type.Boolean({ description: 'There only when `true`: the `dedupeKey` was known, nothing was written.' })),
 	},
 	{ $id: 'AcceptedMail', description: 'Accepted: committed, to be sent.' },
@@ -103,16 +103,18 @@ export function mailOperations(context: MailContext, metrics: Metrics): Operatio
 		}
 		return result;
 	};
-	return [oneOperation(submit), batchOperation(submit)];
+	return [oneOperation(submit, context.db), batchOperation(submit)];
 }
 
-function oneOperation(submit: Submit): Operation {
+function oneOperation(submit: Submit, { pool }: Db): Operation {
 	return operation({
 		...shared,
 		path: '/v1/mails',
 		operationId: 'sendMail',
 		summary: 'Send a mail',
-		description: 'Answered when the mail is committed; it is delivered afterwards, also over restarts. `Location` names the message.',
+		description:
+			'Answered when the mail is committed; it is delivered afterwards, also over restarts. `Location` names the message. When the `dedupeKey` and the `to` are those of a message that is there already, that message is answered as it stands now.',
+		headers: { Location: 'The message: `/v1/messages/{id}`.' },
 		body: Type.Ref('Mail'),
 		answers: {
 			200: Type.Object(
@@ -128,7 +130,14 @@ function oneOperation(submit: Submit): Operation {
 			const { accepted } = answerOf(result);
 			const [id = ''] = accepted.ids;
 			reply.code(202).header('location', `/v1/messages/${id}`);
-			return { id, status: 'PENDING', createdAt: accepted.createdAt, ...(accepted.deduplicated.length > 0 ? { deduplicated: true } : {}) };
+			const answer = { id, status: 'PENDING', createdAt: accepted.createdAt };
+			if (accepted.deduplicated.length === 0) return answer;
+			const known = await findMessage(pool, callerOf(request).tenant.id, id);
+			return {
+				...answer,
+				...(known === null ? {} : { status: known.status, createdAt: known.createdAt.toISOString() }),
+				deduplicated: true,
+			};
 		},
 	});
 }

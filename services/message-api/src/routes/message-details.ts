@@ -3,7 +3,7 @@ import { Problem } from '@tidings/model';
 import { type Caller, callerOf, type Operation, operation } from '@tidings/runtime';
 import { Type } from 'typebox';
 import { readTimeline } from '../read-timeline.js';
-import { ANSWER_FIELDS, maskAnswer } from './message-shape.js';
+import { ANSWER_FIELDS, createAnswerMask } from './message-shape.js';
 import { noSuchMessage } from './messages.js';
 import { nullable, timeText } from './shapes.js';
 
@@ -59,6 +59,53 @@ const ContentSchema = Type.Object(
 /** Schemas that these operations refer to. */
 export const DETAIL_ANSWERS = [AttemptSchema, TimelineSchema, ContentSchema];
 
+const ATTEMPTS_EXAMPLE = {
+	data: [
+		{
+			attemptNo: 1,
+			tryNo: 1,
+			startedAt: '2026-11-30T09:00:00.050Z',
+			finishedAt: '2026-11-30T09:00:00.120Z',
+			provider: 'smtp',
+			outcome: 'ACCEPTED',
+			stage: 'DOT',
+			category: null,
+			code: '250',
+			enhancedCode: '2.0.0',
+			text: 'OK',
+			ambiguous: false,
+			worker: 'mail-sender-1',
+		},
+	],
+	nextCursor: null,
+};
+const TIMELINE_EXAMPLE = {
+	data: [
+		{
+			at: '2026-11-30T09:00:00.000Z',
+			event: 'accepted',
+			attemptNo: null,
+			status: null,
+			outcome: null,
+			worker: null,
+			actor: null,
+			action: null,
+			note: null,
+		},
+	],
+	nextCursor: null,
+};
+const CONTENT_EXAMPLE = {
+	subject: 'Your order A-17',
+	text: 'It is on its way.',
+	html: null,
+	headers: {},
+	from: { address: 'shop@example.com', name: 'Shop' },
+	replyTo: null,
+	recipients: [{ role: 'to', address: 'ann@example.com', name: null }],
+	attachments: [],
+};
+
 const all = <T extends ReturnType<typeof Type.Ref>>(item: T) =>
 	Type.Object({ data: Type.Array(item), nextCursor: Type.Null({ description: 'There is one page only.' }) });
 const shared = { method: 'GET', tag: 'Messages' } as const;
@@ -73,10 +120,7 @@ export function messageDetailOperations(db: Db): Operation[] {
 			access: 'messages:read',
 			summary: 'Every try to deliver a message',
 			answers: { 200: all(Type.Ref('Attempt')) },
-			example: {
-				data: [{ attemptNo: 1, tryNo: 1, provider: 'smtp', outcome: 'ACCEPTED', stage: 'DOT', code: '250', ambiguous: false }],
-				nextCursor: null,
-			},
+			example: ATTEMPTS_EXAMPLE,
 			handle: async (request) => ({ data: await readAttempts(db, callerOf(request), request.params.id), nextCursor: null }),
 		}),
 		operation({
@@ -86,7 +130,7 @@ export function messageDetailOperations(db: Db): Operation[] {
 			access: 'messages:read',
 			summary: 'What happened to a message, in order of time',
 			answers: { 200: all(Type.Ref('TimelineEntry')) },
-			example: { data: [{ at: '2026-11-30T09:00:00.000Z', event: 'accepted' }], nextCursor: null },
+			example: TIMELINE_EXAMPLE,
 			handle: async (request) => {
 				const entries = await readTimeline(db, callerOf(request).tenant.id, request.params.id);
 				if (entries === null) throw noSuchMessage();
@@ -100,13 +144,7 @@ export function messageDetailOperations(db: Db): Operation[] {
 			access: 'content:read',
 			summary: 'What is sent: addresses in full and bodies',
 			answers: { 200: Type.Ref('MessageContent') },
-			example: {
-				subject: 'Your order A-17',
-				text: 'It is on its way.',
-				html: null,
-				headers: {},
-				from: { address: 'shop@example.com', name: 'Shop' },
-			},
+			example: CONTENT_EXAMPLE,
 			handle: async (request) => await readContent(db, callerOf(request).tenant.id, request.params.id),
 		}),
 	];
@@ -114,17 +152,19 @@ export function messageDetailOperations(db: Db): Operation[] {
 
 async function readAttempts({ prisma }: Db, caller: Caller, id: string): Promise<object[]> {
 	const tenantId = caller.tenant.id;
-	const [record, attempts] = await Promise.all([
+	const sees = caller.capabilities.has('content:read');
+	const [record, attempts, recipients] = await Promise.all([
 		prisma.sendRecord.findFirst({ where: { id, tenantId }, select: { id: true } }),
 		prisma.deliveryAttempt.findMany({ where: { id, tenantId }, orderBy: [{ attemptNo: 'asc' }, { tryNo: 'asc' }] }),
+		sees ? [] : prisma.sendRecipient.findMany({ where: { id, tenantId }, select: { address: true } }),
 	]);
 	if (record === null) throw noSuchMessage();
-	const sees = caller.capabilities.has('content:read');
+	const mask = createAnswerMask(recipients.map((one) => one.address));
 	return attempts.map(({ startedAt, finishedAt, answer, ...same }) => ({
 		...same,
 		startedAt: startedAt.toISOString(),
 		finishedAt: finishedAt.toISOString(),
-		text: sees ? answer : maskAnswer(answer),
+		text: sees ? answer : mask(answer),
 	}));
 }
 

@@ -2,7 +2,7 @@ import type { MessageRow } from '@tidings/db';
 import { CATEGORIES, CHANNELS, LANES, SEND_STATUSES } from '@tidings/model';
 import type { Caller } from '@tidings/runtime';
 import { type Static, Type } from 'typebox';
-import { maskAddress, maskAddressesIn } from '../checks/address.js';
+import { createMaskAnswer, maskAddress, maskDedupeKey } from '../checks/address.js';
 import { nullable, timeText } from './shapes.js';
 
 const time = (description: string) => nullable(timeText(description));
@@ -61,7 +61,9 @@ export const MessageSchema = Type.Object(
 		}),
 		providerMessageId: text("The provider's own id."),
 		serverId: nullable(Type.String({ format: 'uuid' })),
-		dedupeKey: Type.String({ description: 'As stored; `~standalone:{id}` when none was given.' }),
+		dedupeKey: Type.String({
+			description: 'As stored, its hash of the addresses only with the capability `content:read`; `~standalone:{id}` when none was given.',
+		}),
 		notificationId: nullable(Type.String({ format: 'uuid' })),
 		deadLetterId: nullable(Type.String({ format: 'uuid', description: 'Its open dead letter.' })),
 		traceId: Type.String(),
@@ -74,10 +76,12 @@ export const MessageSchema = Type.Object(
 export function showMessage(row: MessageRow, caller: Caller): Static<typeof MessageSchema> {
 	const sees = caller.capabilities.has('content:read');
 	const { configId, lane, attemptNo, lastError, ...same } = row;
+	const mask = sees ? null : createAnswerMask(row.recipients.map((one) => one.address));
+	const dedupeKey = row.dedupeKey ?? `~standalone:${row.id}`;
 	return {
 		...same,
 		priority: lane,
-		recipients: row.recipients.map((one) => (sees ? one : { ...one, address: maskAddress(one.address), text: maskAnswer(one.text) })),
+		recipients: row.recipients.map((one) => (mask === null ? one : { ...one, address: maskAddress(one.address), text: mask(one.text) })),
 		subject: sees ? row.subject : null,
 		attempts: attemptNo,
 		dueAt: isoOf(row.dueAt),
@@ -86,15 +90,16 @@ export function showMessage(row: MessageRow, caller: Caller): Static<typeof Mess
 		createdAt: row.createdAt.toISOString(),
 		sentAt: isoOf(row.sentAt),
 		finishedAt: isoOf(row.finishedAt),
-		lastError: lastError === null || sees ? lastError : { ...lastError, text: maskAnswer(lastError.text) },
+		lastError: lastError === null || mask === null ? lastError : { ...lastError, text: mask(lastError.text) },
 		serverId: configId,
-		dedupeKey: row.dedupeKey ?? `~standalone:${row.id}`,
+		dedupeKey: sees ? dedupeKey : maskDedupeKey(dedupeKey),
 	};
 }
 
-/** A provider's answer for those who may not read content. */
-export function maskAnswer(answer: string | null): string | null {
-	return answer === null ? null : maskAddressesIn(answer);
+/** Makes what shows a provider's answers to those who may not read content. `addresses`: all of the message. */
+export function createAnswerMask(addresses: readonly string[]): (answer: string | null) => string | null {
+	const mask = createMaskAnswer(addresses);
+	return (answer) => (answer === null ? null : mask(answer));
 }
 
 /** A time as answers show it. */

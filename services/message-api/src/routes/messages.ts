@@ -18,11 +18,17 @@ const Query = Type.Object(
 		notificationId: Type.Optional(Type.String({ format: 'uuid' })),
 		createdAfter: Type.Optional(Type.String({ maxLength: 40, description: 'RFC 3339: accepted then or later.' })),
 		createdBefore: Type.Optional(Type.String({ maxLength: 40, description: 'RFC 3339: accepted before.' })),
+		'metadata.{name}': Type.Optional(
+			Type.String({
+				maxLength: LIMITS.metadataValue,
+				description:
+					'With the name of a mark in place of `{name}`, such as `metadata.orderNo=A-17`: messages with this mark. Several must all be there.',
+			}),
+		),
 	},
 	{
 		additionalProperties: false,
 		patternProperties: { '^metadata\\.': { type: 'string', maxLength: LIMITS.metadataValue } },
-		description: '`metadata.{name}={value}` finds messages with this mark; several must all be there.',
 	},
 );
 
@@ -36,6 +42,25 @@ const EXAMPLE = {
 	recipients: [{ role: 'to', address: 'ann@example.com', outcome: 'ACCEPTED', code: '250', enhancedCode: '2.0.0', text: 'OK' }],
 	subject: 'Your order A-17',
 	attempts: 1,
+	budgetUsed: 0,
+	budgetMax: 5,
+	waits: 0,
+	partial: false,
+	ambiguous: false,
+	reason: null,
+	dueAt: null,
+	notBefore: null,
+	validUntil: null,
+	createdAt: '2026-11-30T09:00:00.000Z',
+	sentAt: '2026-11-30T09:00:00.120Z',
+	finishedAt: '2026-11-30T09:00:00.120Z',
+	lastError: null,
+	providerMessageId: null,
+	serverId: '01930b5e-6c11-7a10-8f2e-5d0c4e1a9b37',
+	dedupeKey: '~standalone:01930b5e-7d5a-7c3e-9b1a-3f6f0e6b2c11',
+	notificationId: null,
+	deadLetterId: null,
+	traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
 	metadata: { orderNo: 'A-17' },
 };
 

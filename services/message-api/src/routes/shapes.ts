@@ -17,14 +17,19 @@ const MOST = 200;
 
 /** Query fields of every list. */
 export const PAGE_QUERY = {
-	limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,3}$', description: `How many, at most ${MOST}; default ${DEFAULT_LIMIT}.` })),
+	limit: Type.Optional(
+		Type.String({
+			pattern: '^([1-9][0-9]?|1[0-9]{2}|200)$',
+			'x-form': `a whole number from 1 to ${MOST}`,
+			description: `How many, from 1 to ${MOST}; default ${DEFAULT_LIMIT}.`,
+		}),
+	),
 	cursor: Type.Optional(Type.String({ maxLength: 100, description: '`nextCursor` of the page before.' })),
 };
 
-/** A page that is asked for. `before`: only what is older than this id. Throws 400 for a limit or a cursor that is none. */
+/** A page that is asked for. `before`: only what is older than this id. Throws 400 for a cursor that is none. */
 export function readPage(query: { limit?: string; cursor?: string }): { readonly limit: number; readonly before: string | undefined } {
 	const limit = query.limit === undefined ? DEFAULT_LIMIT : Number(query.limit);
-	if (limit < 1 || limit > MOST) throw new Problem('malformed-request', `\`limit\` must be from 1 to ${MOST}.`);
 	return { limit, before: query.cursor === undefined ? undefined : readCursor(query.cursor) };
 }
 

@@ -3,7 +3,7 @@ import { CAPABILITIES, type Capability, newId, now, Problem } from '@tidings/mod
 import { type Caller, callerOf, faultsGiven, type Operation, operation } from '@tidings/runtime';
 import { type Static, Type } from 'typebox';
 import { audit } from '../audit.js';
-import { collectFaults, type Faults, lineOf, type Raw, rawOf } from '../checks/faults.js';
+import { collectFaults, type Faults, lineOf, listOf, type Raw, rawOf } from '../checks/faults.js';
 import { readTime } from '../checks/time.js';
 import { createApiKey } from '../create-api-key.js';
 import { insertUnique } from '../insert-unique.js';
@@ -133,11 +133,12 @@ function readKey(
 	caller: Caller,
 ): { name: string; capabilities: readonly Capability[]; expiresAt: Date | null } {
 	lineOf(raw, 'name', '', faults);
-	const expiresAt = typeof raw['expiresAt'] === 'string' ? readTime(raw['expiresAt']) : null;
-	if (typeof raw['expiresAt'] === 'string' && expiresAt === null)
-		faults.add('/expiresAt', 'bad-format', 'must be an RFC 3339 time with a zone.');
+	const given = faults.isTooLong('/expiresAt') ? undefined : raw['expiresAt'];
+	const expiresAt = typeof given === 'string' ? readTime(given) : null;
+	if (typeof given === 'string' && expiresAt === null)
+		faults.add('/expiresAt', 'bad-format', '`expiresAt` must be an RFC 3339 time with a zone.');
 	if (expiresAt !== null && expiresAt <= now()) faults.add('/expiresAt', 'in-the-past', 'This time has passed already.');
-	const wanted: readonly unknown[] = Array.isArray(raw['capabilities']) ? raw['capabilities'] : [];
+	const wanted = listOf(raw['capabilities'], CAPABILITIES.length);
 	for (const [index, capability] of wanted.entries()) {
 		if (wanted.indexOf(capability) < index) faults.add(`/capabilities/${index}`, 'duplicate', 'This capability stands twice.');
 		if (capability === 'platform' && caller.tenant.kind !== 'PLATFORM')

@@ -25,12 +25,14 @@ export async function checkServer(raw: Raw, faults: Faults, options: { allowPriv
 	}
 	if (raw['username'] === undefined && raw['password'] !== undefined) faults.add('/username', 'required', 'A password needs a username.');
 	if (raw['username'] !== undefined && raw['password'] === undefined) faults.add('/password', 'required', 'A username needs a password.');
+	if (raw['default'] === true && raw['active'] === false)
+		faults.add('/default', 'contradiction', 'A server that is not active cannot be the default: leave out `default`, or make it active.');
 	await checkHost(raw['host'], faults, options.allowPrivateHosts);
 	return { ...checkFrom(raw, faults), dkim: checkDkim(rawOf(raw['dkim']), faults) };
 }
 
 async function checkHost(host: unknown, faults: Faults, allowPrivate: boolean): Promise<void> {
-	if (typeof host !== 'string' || host === '' || checkLine(host, '/host', faults)) return;
+	if (typeof host !== 'string' || host === '' || faults.isTooLong('/host') || checkLine(host, '/host', faults)) return;
 	const checked = await checkOutboundHost(host, { allowPrivate });
 	if (checked.kind === 'refused') faults.add('/host', 'host-not-allowed', `This host cannot be used: ${checked.reason}.`);
 	// A private network's names may be known to the senders only.
@@ -42,7 +44,7 @@ function checkFrom(raw: Raw, faults: Faults): Pick<CheckedServer, 'from' | 'allo
 	const from = given === null ? null : readMailbox(given, '/from', faults);
 	const patterns = Array.isArray(raw['allowedFrom']) ? raw['allowedFrom'].slice(0, 100) : null;
 	const allowedFrom = (patterns ?? []).flatMap((pattern: unknown, index) => {
-		if (typeof pattern !== 'string') return [];
+		if (typeof pattern !== 'string' || faults.isTooLong('/allowedFrom', String(index))) return [];
 		const read = readPattern(pattern);
 		if (read === null)
 			faults.add(pointerTo('/allowedFrom', index), 'bad-address', 'This is neither one plain mail address nor `*@domain`.');
@@ -63,15 +65,18 @@ function checkDkim(raw: Raw | null, faults: Faults): CheckedServer['dkim'] {
 	if (raw === null) return null;
 	const { domain, selector, privateKey } = raw;
 	const readable = typeof domain === 'string' ? readDomain(domain) : null;
-	if (typeof domain === 'string' && readable === null) faults.add('/dkim/domain', 'bad-format', 'This is not a domain name.');
-	const isSelector = typeof selector === 'string' && readDomain(selector) !== null && isIP(selector) === 0;
-	if (typeof selector === 'string' && !isSelector)
+	if (typeof domain === 'string' && readable === null && !faults.isTooLong('/dkim/domain'))
+		faults.add('/dkim/domain', 'bad-format', 'This is not a domain name.');
+	const labels = typeof selector === 'string' && isIP(selector) === 0 ? readDomain(selector) : null;
+	if (typeof selector === 'string' && labels === null && !faults.isTooLong('/dkim/selector'))
 		faults.add('/dkim/selector', 'bad-format', 'A selector is one or more labels of letters, digits and hyphens.');
-	if (typeof privateKey === 'string') {
+	if (typeof privateKey === 'string' && !faults.isTooLong('/dkim/privateKey')) {
 		const fault = faultOfKey(privateKey);
 		if (fault !== null) faults.add('/dkim/privateKey', fault.code, fault.detail);
 	}
-	return typeof selector === 'string' && typeof privateKey === 'string' ? { domain: readable ?? '', selector, privateKey } : null;
+	return typeof selector === 'string' && typeof privateKey === 'string'
+		? { domain: readable ?? '', selector: labels ?? '', privateKey }
+		: null;
 }
 
 function faultOfKey(pem: string): { code: 'bad-format' | 'not-available'; detail: string } | null {
@@ -89,7 +94,7 @@ function faultOfKey(pem: string): { code: 'bad-format' | 'not-available'; detail
 }
 
 function checkLine(value: unknown, pointer: string, faults: Faults): boolean {
-	const fault = typeof value === 'string' ? faultOfLine(value) : null;
+	const fault = typeof value === 'string' && !faults.isTooLong(pointer) ? faultOfLine(value) : null;
 	if (fault !== null) faults.add(pointer, 'control-character', fault);
 	return fault !== null;
 }

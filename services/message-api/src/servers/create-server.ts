@@ -22,7 +22,7 @@ export type StoredServer = Awaited<ReturnType<Db['prisma']['mailSendServerConfig
 const TABLE = 'mail_send_server_config';
 
 /**
- * Makes a mail server of a tenant with its gate; its secrets are sealed before they are written. As default it takes the place of the one until now, in the same transaction.
+ * Makes a mail server of a tenant with its gate; its secrets are sealed before they are written. As default it takes the place of the one until now, also of one that is not active any more, in the same transaction.
  * `schemaFaults`: what a schema found in the body. Throws a `Problem`: 422 with every fault, 409 when the name is taken.
  */
 export async function createServer(
@@ -40,8 +40,9 @@ export async function createServer(
 		clear === undefined ? null : seal(context.keyring, clear, { tenantId, table: TABLE, column, rowId: id });
 	const { dkim, from } = checked;
 	return await insertUnique(context.db, { tenantId, taken: 'A mail server of this tenant has this name already.' }, async (tx) => {
-		const former = await tx.mailSendServerConfig.findFirst({ where: { tenantId, isDefault: true }, select: { id: true } });
-		const isDefault = given.default ?? former === null;
+		const former = await tx.mailSendServerConfig.findFirst({ where: { tenantId, isDefault: true }, select: { id: true, active: true } });
+		const active = given.active ?? true;
+		const isDefault = active && (given.default ?? former?.active !== true);
 		if (isDefault && former !== null)
 			await tx.mailSendServerConfig.updateMany({ where: { id: former.id, tenantId }, data: { isDefault: false } });
 		await tx.gate.create({ data: { id, tenantId, kind: 'CONFIG' } });
@@ -70,7 +71,7 @@ export async function createServer(
 				dkimDomain: dkim?.domain ?? null,
 				dkimSelector: dkim?.selector ?? null,
 				dkimKeySealed: sealed(dkim?.privateKey, 'dkim_key_sealed'),
-				active: given.active ?? true,
+				active,
 			},
 		});
 	});

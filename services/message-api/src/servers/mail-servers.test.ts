@@ -29,7 +29,7 @@ test('a server is made with its gate and its audit; secrets are sealed and never
 		password: 'MARK-password',
 		from: { address: 'Shop@EXAMPLE.com', name: 'Shop 王' },
 		allowedFrom: ['*@Example.com', 'shop@bücher.example'],
-		dkim: { domain: 'Example.com', selector: 's1', privateKey: rsa },
+		dkim: { domain: 'Example.com', selector: 'S1.Böx', privateKey: rsa },
 		ambiguous: 'hold',
 		ratePerMinute: 0,
 		dailyLimit: null,
@@ -50,7 +50,7 @@ test('a server is made with its gate and its audit; secrets are sealed and never
 		ratePerMinute: null,
 		dailyLimit: null,
 		ambiguous: 'hold',
-		dkim: { domain: 'example.com', selector: 's1' },
+		dkim: { domain: 'example.com', selector: 's1.xn--bx-fka' },
 		active: true,
 		createdAt: expect.any(String),
 		updatedAt: expect.any(String),
@@ -83,6 +83,27 @@ test('the first is the default; a new default takes its place; names are taken o
 	const taken = await api.call('/v1/mail-servers', { body: { ...SERVER, name: 'second', default: true } });
 	expect([taken.status, taken.body.code]).toEqual([409, 'name-taken']);
 	expect(await countRows(api.db)).toEqual(before);
+});
+
+test('a server that is not active is no default and takes nobody’s place; the default passes on from one that is not active any more', async () => {
+	const { body: tenant } = await api.call('/v1/tenants', { key: api.platformKey, body: { name: 'Defaults' } });
+	const there = { key: api.platformKey, headers: { 'tidings-tenant': tenant.id } };
+	const make = async (name: string, more: object = {}): Promise<boolean> =>
+		(await api.call('/v1/mail-servers', { ...there, body: { ...SERVER, name, ...more } })).body.default;
+	const defaults = async (): Promise<string[]> =>
+		(await api.call('/v1/mail-servers?active=all', there)).body.data
+			.filter((one: { default: boolean }) => one.default)
+			.map((one: { name: string }) => one.name);
+	expect(await make('off', { active: false })).toBe(false);
+	expect(await make('first')).toBe(true);
+	expect(await make('off too', { active: false })).toBe(false);
+	expect(await defaults()).toEqual(['first']);
+	await api.db.pool.query(`update mail_send_server_config set active = false where tenant_id = $1`, [tenant.id]);
+	expect(await make('off again', { active: false })).toBe(false);
+	expect(await defaults()).toEqual(['first']);
+	expect(await make('second')).toBe(true);
+	expect(await defaults()).toEqual(['second']);
+	expect(await make('third')).toBe(false);
 });
 
 test('a server that is made is used by the next mail', async () => {
@@ -135,6 +156,7 @@ test.each<[string, object, string[]]>([
 		{ dkim: { domain: 'example.com', selector: 's1', privateKey: ed25519 } },
 		['not-available /dkim/privateKey'],
 	],
+	['a default that is not active', { default: true, active: false }, ['contradiction /default']],
 	['half a dkim', { dkim: { domain: 'example.com' } }, ['required /dkim/privateKey', 'required /dkim/selector']],
 ])('%s are refused by name and nothing is written', async (_, change, faults) => {
 	const before = await countRows(api.db);

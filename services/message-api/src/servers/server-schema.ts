@@ -43,7 +43,7 @@ export const NewServerSchema = Type.Object(
 		default: Type.Optional(
 			Type.Boolean({
 				description:
-					'Takes the mails that name no server; the default until now is one no longer. When absent: whether the tenant has none yet.',
+					'Takes the mails that name no server; the default until now is one no longer. Only an active server can. When absent: whether it is active and the tenant has no active default yet.',
 			}),
 		),
 		ratePerMinute: window('Recipients a minute'),
