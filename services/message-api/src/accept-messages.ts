@@ -16,11 +16,11 @@ export type Acceptor = {
 	stop(): Promise<void>;
 };
 
-/** Transactions at once: with more, they only wait for each other's flush (performance.md, "Accept"). */
+/** Transactions at once: with more, they only wait for each other's flush. */
 const IN_FLIGHT = 2;
 
 /**
- * Makes the micro-batcher (design §5): callers that come while the event loop turns, or while earlier ones are being committed, share one transaction. No timer: an idle server accepts at once.
+ * Makes the micro-batcher: callers that come while the event loop turns, or while earlier ones are being committed, share one transaction. No timer: an idle server accepts at once.
  */
 export function createAcceptor(options: { readonly pool: Db['pool']; readonly log: Logger; readonly metrics: Metrics }): Acceptor {
 	const waker = createWaker(() => options.pool.connect(), options.log);

@@ -120,7 +120,7 @@ async function read(tx: PrismaTx, key: { tenantId: string; id: string }): Promis
 	return row === undefined ? null : { ...row, ...key };
 }
 
-/** The deadline after a person's act: an explicit one stays, the default one begins anew (design §4). */
+/** The deadline after a person's act: an explicit one stays, the default one begins anew. */
 export function renewedDeadline(record: ActedRecord): Date {
 	return record.validUntil ?? new Date(record.now.getTime() + DEFAULT_AGE_SECONDS * 1000);
 }

@@ -12,7 +12,7 @@ import {
 /** What a person decides about a held message: send it again, or it was delivered, or it was not and shall not be. */
 export type Resolution = 'resend' | 'delivered' | 'failed';
 
-/** Decides about a HELD message (design §4): `resend` → RETRY, due now · `delivered` → SENT · `failed` → FAILED. Its letter is resolved in the same transaction. Every other state is a conflict. */
+/** Decides about a HELD message: `resend` → RETRY, due now · `delivered` → SENT · `failed` → FAILED. Its letter is resolved in the same transaction. Every other state is a conflict. */
 export async function releaseMessage(
 	context: ActContext,
 	tenantId: string,

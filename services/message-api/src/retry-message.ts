@@ -10,7 +10,7 @@ import {
 } from './act-on-message.js';
 
 /**
- * Sends a message once more (design §4, a person). PENDING|RETRY: due now, state and budget as they are. FAILED, DEAD_LETTER, EXPIRED, and CANCELLED before any attempt: one new try,
+ * Sends a message once more. PENDING|RETRY: due now, state and budget as they are. FAILED, DEAD_LETTER, EXPIRED, and CANCELLED before any attempt: one new try,
  * after which the usual rules hold. Its outbox entry is replaced by a fresh one in the same transaction. SENT, SENDING and HELD are a conflict. Safe to repeat.
  */
 export async function retryMessage(context: ActContext, tenantId: string, id: string, options: { note?: string } = {}): Promise<ActResult> {

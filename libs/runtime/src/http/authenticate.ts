@@ -37,7 +37,7 @@ export type CredentialSource = {
 	matchesSecret(secret: string, stored: Uint8Array | null): boolean;
 };
 
-/** What was read may be this old: a revoked key stops within 30 s everywhere (api §6). */
+/** What was read may be this old: a revoked key stops within 30 s everywhere. */
 const REMEMBER_MS = 15_000;
 /** Remembered entries at most. */
 const REMEMBER_MOST = 10_000;

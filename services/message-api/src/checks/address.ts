@@ -50,7 +50,7 @@ export function hashOfAddress(address: string): Buffer {
 	return hash('sha256', address, 'buffer');
 }
 
-/** A dedupe key as it is stored (design §5): the caller's key, the channel, and the SHA-256 of the sorted To addresses joined by LF. */
+/** A dedupe key as it is stored: the caller's key, the channel, and the SHA-256 of the sorted To addresses joined by LF. */
 export function storedDedupeKey(key: string, addresses: readonly string[]): string {
 	return `${key}:MAIL:${hash('sha256', [...addresses].sort().join('\n'), 'hex')}`;
 }

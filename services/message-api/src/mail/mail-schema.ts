@@ -44,7 +44,7 @@ const AttachmentSchema = Type.Object(
 	closed,
 );
 
-/** One mail to send (api §3). */
+/** One mail to send. */
 const MailSchema = Type.Object(
 	{
 		to: mailboxes(LIMITS.to, 1, 'Who it is for.'),

@@ -46,7 +46,7 @@ const shared = { tag: 'Mail servers', access: 'providers:write' } as const;
 /** What these operations need. */
 type ServersContext = { readonly db: Db; readonly keyring: Keyring; readonly allowPrivateHosts: boolean; readonly servers: KnownServers };
 
-/** `POST` and `GET /v1/mail-servers`, `GET /v1/mail-servers/{id}` (api §7). */
+/** `POST` and `GET /v1/mail-servers`, `GET /v1/mail-servers/{id}`. */
 export function mailServerOperations(context: ServersContext): Operation[] {
 	return [createOperation(context), listOperation(context.db), oneOperation(context.db)];
 }

@@ -82,7 +82,7 @@ type Submit = (
 	mails: MailSubmission['mails'],
 ) => Promise<AcceptResult | readonly ReadyMail[]>;
 
-/** `POST /v1/mails` and `POST /v1/mails:batch` (api §3). */
+/** `POST /v1/mails` and `POST /v1/mails:batch`. */
 export function mailOperations(context: MailContext, metrics: Metrics): Operation[] {
 	const submit: Submit = async (request, reply, kind, mails) => {
 		const caller = callerOf(request);

@@ -59,7 +59,7 @@ function createAct(db: Db): Act {
 	};
 }
 
-/** `POST /v1/messages/{id}:cancel`, `:retry` and `:release` (api §4). Each answers the message as it is afterwards. */
+/** `POST /v1/messages/{id}:cancel`, `:retry` and `:release`. Each answers the message as it is afterwards. */
 export function messageActOperations(db: Db): Operation[] {
 	const act = createAct(db);
 	return [

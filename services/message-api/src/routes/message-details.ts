@@ -110,7 +110,7 @@ const all = <T extends ReturnType<typeof Type.Ref>>(item: T) =>
 	Type.Object({ data: Type.Array(item), nextCursor: Type.Null({ description: 'There is one page only.' }) });
 const shared = { method: 'GET', tag: 'Messages' } as const;
 
-/** `GET /v1/messages/{id}/attempts`, `/timeline` and `/content` (api §4). */
+/** `GET /v1/messages/{id}/attempts`, `/timeline` and `/content`. */
 export function messageDetailOperations(db: Db): Operation[] {
 	return [
 		operation({

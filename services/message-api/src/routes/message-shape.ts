@@ -15,7 +15,7 @@ export const ANSWER_FIELDS = {
 	text: text("The provider's own words."),
 };
 
-/** A message as it is read (api §4). */
+/** A message as it is read. */
 export const MessageSchema = Type.Object(
 	{
 		id: Type.String({ format: 'uuid' }),

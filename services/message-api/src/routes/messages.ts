@@ -64,7 +64,7 @@ const EXAMPLE = {
 	metadata: { orderNo: 'A-17' },
 };
 
-/** `GET /v1/messages` and `GET /v1/messages/{id}` (api §4). */
+/** `GET /v1/messages` and `GET /v1/messages/{id}`. */
 export function messageOperations({ pool }: Pick<Db, 'pool'>): Operation[] {
 	const list = operation({
 		method: 'GET',

@@ -50,7 +50,7 @@ const ApiKey = Type.Object(
 /** Schemas that these operations refer to. */
 export const TENANT_SCHEMAS = [NewTenant, Tenant, NewApiKey, ApiKey];
 
-/** `POST /v1/tenants` and `POST /v1/api-keys` (api §2, §5). */
+/** `POST /v1/tenants` and `POST /v1/api-keys`. */
 export function tenantOperations(db: Db): Operation[] {
 	return [tenantOperation(db), apiKeyOperation(db)];
 }

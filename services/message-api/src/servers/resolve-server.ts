@@ -6,7 +6,7 @@ import type { MailDraft } from '../mail/draft.js';
 export type Resolved = { readonly server: ActiveServer } | { readonly fault: Fault };
 
 /**
- * Chooses the server of a mail (design §5): the pinned one, which must be the tenant's own and active; else the tenant's default; else the platform's default, silently.
+ * Chooses the server of a mail: the pinned one, which must be the tenant's own and active; else the tenant's default; else the platform's default, silently.
  * Scope PLATFORM knows the platform's only. The server must allow the From address.
  */
 export function resolveServer(servers: readonly ActiveServer[], tenantId: string, draft: MailDraft): Resolved {

@@ -10,7 +10,7 @@ const window = (what: string) =>
 		),
 	);
 
-/** A mail server to be made (api §7). */
+/** A mail server to be made. */
 export const NewServerSchema = Type.Object(
 	{
 		name: Type.String({ minLength: 1, maxLength: 100, description: 'Unique for the tenant.' }),
