@@ -1,9 +1,22 @@
-import { type Db, measureOutbox } from '@tidings/db';
+import type { Broker } from '@tidings/broker';
+import { type Db, measureOutbox, type OutboxMeasures } from '@tidings/db';
+import { ROUTES, topicsOf } from '@tidings/model';
 import type { Metrics } from '@tidings/telemetry';
 
-/** Sets the gauges that are read from the tables. */
-export async function measure(db: Db, metrics: Metrics): Promise<void> {
-	const { records, entries, letters } = await measureOutbox(db.pool);
+/** Sets the gauges that are read from the tables, from the broker and from the connection pool. */
+export async function measure({ db, broker, metrics }: { db: Db; broker: Broker; metrics: Metrics }): Promise<void> {
+	showTables(metrics, await measureOutbox(db.pool));
+	const pool = db.connections();
+	for (const state of ['idle', 'busy', 'waiting'] as const) metrics.dbPoolConnections.set({ state }, pool[state]);
+	if (!broker.connected()) return;
+	for (const { route } of ROUTES) {
+		for (const { topic, subscription, lane } of topicsOf(route)) {
+			metrics.brokerBacklogMessages.set({ route, lane }, await broker.backlog(topic, subscription));
+		}
+	}
+}
+
+function showTables(metrics: Metrics, { records, entries, letters }: OutboxMeasures): void {
 	for (const gauge of ['records', 'outboxEntries', 'outboxOldestDueAgeSeconds', 'deadLettersOpen', 'deadLettersOldestAgeSeconds'] as const)
 		metrics.zero(gauge);
 	for (const row of records) metrics.records.set({ channel: 'mail', status: row.status as 'PENDING' }, row.count);
@@ -15,7 +28,7 @@ export async function measure(db: Db, metrics: Metrics): Promise<void> {
 	for (const row of letters) {
 		metrics.deadLettersOpen.set({ source: row.source as 'EXPIRED' }, row.count);
 		metrics.deadLettersOldestAgeSeconds.set({ source: row.source as 'EXPIRED' }, row.oldestSeconds);
+		// A held record has exactly one open letter, and no index of its own to be counted by.
+		if (row.source === 'AMBIGUOUS') metrics.records.set({ channel: 'mail', status: 'HELD' }, row.count);
 	}
-	const pool = db.connections();
-	for (const state of ['idle', 'busy', 'waiting'] as const) metrics.dbPoolConnections.set({ state }, pool[state]);
 }

@@ -46,7 +46,7 @@ export function outboxPublisherParts(options: PublisherOptions): Part[] {
 		log,
 		act: (stopping) => sweep({ db, log, metrics }, stopping),
 	});
-	const gauges = createPoll({ name: 'gauges', intervalMs: 15_000, log, act: () => measure(db, metrics) });
+	const gauges = createPoll({ name: 'gauges', intervalMs: 15_000, log, act: () => measure({ db, broker, metrics }) });
 	const listener = listenForEntries({ url: options.databaseUrl, log, onEntries: relay.wake });
 	const lost = lostPart(options, relay.wake);
 	return [topicsPart(broker), lost, relay, listener, sweeper, gauges];

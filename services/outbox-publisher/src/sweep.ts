@@ -65,7 +65,7 @@ async function healOutbox({ db, log, metrics }: SweepContext, stopping: AbortSig
 		}
 		return healed.length;
 	});
-	metrics.sweepLastSuccessTimestampSeconds.set({ kind: 'outbox' }, now().getTime() / 1000);
+	for (const kind of ['outbox', 'undelivered'] as const) metrics.sweepLastSuccessTimestampSeconds.set({ kind }, now().getTime() / 1000);
 }
 
 async function pages(stopping: AbortSignal, page: () => Promise<number>): Promise<void> {

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { openBroker } from '@tidings/broker';
+import { type Db, openDb } from '@tidings/db';
+import { topicsOf } from '@tidings/model';
+import { createMetrics } from '@tidings/telemetry';
+import { createDatabase, type TestDatabase } from '../../../test/harness/database.js';
+import { acceptRecords, makeSender, newRecord } from '../../../test/harness/records.js';
+import { measure } from './measure.js';
+
+let database: TestDatabase;
+let db: Db;
+
+beforeAll(async () => {
+	database = await createDatabase();
+	db = openDb({ url: database.url, name: 'test' });
+});
+afterAll(async () => {
+	await db.close();
+	await database.drop();
+});
+
+test('the gauges tell what waits in the tables and at the broker, and go back to 0', async () => {
+	const metrics = createMetrics({ service: 'test', version: '0', processMetrics: false });
+	const broker = await openBroker({ url: 'embedded:', namespace: 'public/default' });
+	await broker.ensureTopics(topicsOf('mail-send'));
+	const sender = await makeSender(db);
+	const [first = ''] = await acceptRecords(db, [newRecord(sender), newRecord(sender), newRecord(sender)]);
+	await db.pool.query(`update outbox_entry set due_at = now() - interval '1 minute' where id = $1`, [first]);
+	await broker.publish([{ topic: 'mail-send-urgent', payload: Buffer.from('{}'), properties: {} }]);
+	await measure({ db, broker, metrics });
+	const text = await metrics.registry.metrics();
+	expect(text).toContain('tidings_records{channel="mail",status="PENDING"} 3');
+	expect(text).toContain('tidings_outbox_entries{route="mail-send",status="NEW"} 3');
+	expect(text).toMatch(/tidings_outbox_oldest_due_age_seconds\{route="mail-send"\} 6\d/);
+	expect(text).toContain('tidings_broker_backlog_messages{route="mail-send",lane="urgent"} 1');
+	await db.pool.query('delete from outbox_entry');
+	await measure({ db, broker, metrics });
+	expect(await metrics.registry.metrics()).toContain('tidings_outbox_entries{route="mail-send",status="NEW"} 0');
+	await broker.close();
+});
