@@ -2,10 +2,11 @@ import { openSync, writeSync } from 'node:fs';
 import { openBroker } from '@tidings/broker';
 import { openDb } from '@tidings/db';
 import { mailSenderParts } from '@tidings/mail-sender';
-import { DEFAULT_RETRY, topicsOf } from '@tidings/model';
+import { topicsOf } from '@tidings/model';
 import { outboxPublisherParts, RELAY_DEFAULTS, relayOutbox } from '@tidings/outbox-publisher';
 import { startParts, stopParts } from '@tidings/runtime';
 import { createLogger, createMetrics } from '@tidings/telemetry';
+import { SENDER_DEFAULTS } from '../harness/mesh.js';
 import { stretch } from './measure.js';
 
 // A mail sender in a process of its own, with the embedded broker in its memory. `first`: the publisher has published everything and is gone before
@@ -25,21 +26,7 @@ if (publisher === 'first') {
 	const context = { db, broker, log, metrics, healSeconds, warnOfRoute: () => undefined, confirmedAt: new Map() };
 	await relayOutbox(context, { ...RELAY_DEFAULTS, window: wanted }, new AbortController().signal);
 }
-const sender = mailSenderParts({
-	db,
-	broker,
-	log,
-	metrics,
-	openSecret: (sealed) => sealed,
-	allowPrivateHosts: true,
-	leaseSeconds: 120,
-	deadlineSeconds: 90,
-	connectSeconds: 5,
-	readSeconds: 30,
-	slots: 20,
-	inHand: 1_000,
-	policyOf: () => DEFAULT_RETRY,
-});
+const sender = mailSenderParts({ db, broker, log, metrics, ...SENDER_DEFAULTS });
 const along = { db, databaseUrl: url, broker, log, metrics, pollMs: 500, sweepSeconds: 15, healSeconds, relay: RELAY_DEFAULTS };
 
 /** Answers how many are SENT as soon as it is `least`. */

@@ -24,6 +24,19 @@ export type Mesh = {
 /** Parts at work. */
 export type Running = { stop(): Promise<void> };
 
+/** A mail sender as its settings make it by default; only that servers on this machine may be dialled, and that credentials are not sealed. */
+export const SENDER_DEFAULTS: Omit<MailSenderOptions, 'db' | 'broker' | 'log' | 'metrics'> = {
+	openSecret: (sealed) => sealed,
+	allowPrivateHosts: true,
+	leaseSeconds: 120,
+	deadlineSeconds: 90,
+	connectSeconds: 5,
+	readSeconds: 30,
+	slots: 20,
+	inHand: 5_000,
+	policyOf: () => DEFAULT_RETRY,
+};
+
 /** Makes a mesh at which nobody works yet. */
 export async function makeMesh(): Promise<Mesh> {
 	const database = await createDatabase();
@@ -70,15 +83,7 @@ export async function makeMesh(): Promise<Mesh> {
 					broker,
 					log,
 					metrics,
-					openSecret: (sealed) => sealed,
-					allowPrivateHosts: true,
-					leaseSeconds: 120,
-					deadlineSeconds: 90,
-					connectSeconds: 5,
-					readSeconds: 30,
-					slots: 20,
-					inHand: 1_000,
-					policyOf: () => DEFAULT_RETRY,
+					...SENDER_DEFAULTS,
 					...change,
 				}),
 			),
