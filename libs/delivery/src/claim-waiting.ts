@@ -14,11 +14,15 @@ export type Claimed = {
 /** Claims the records of these messages in one statement. A message that claims nothing is stale and is acknowledged; so is the second of two for one record. */
 export async function claimWaiting(context: DeliveryContext, messages: readonly DeliveryMessage[]): Promise<Claimed[]> {
 	const { db, provider, log, metrics, route } = context;
-	const claimedAt = monotonic();
+	let claimedAt = monotonic();
 	let records: Map<string, ClaimedRecord>;
 	try {
 		const claimant = { channel: provider.channel, leaseSeconds: context.leaseSeconds, worker: context.worker };
-		const { claimed, expired } = await context.persist(() => claimRecords(db.pool, messages, claimant));
+		const { claimed, expired } = await context.persist(() => {
+			// Anew at each try: the lease begins when the database answers, not when it went away.
+			claimedAt = monotonic();
+			return claimRecords(db.pool, messages, claimant);
+		});
 		records = new Map(claimed.map((record) => [record.id, record]));
 		if (expired > 0) log.info({ records: expired }, 'records came too late and are EXPIRED');
 	} catch (error) {

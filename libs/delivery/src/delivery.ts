@@ -46,7 +46,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 			for (const message of messages) {
 				const configId = configs.get(message.recordId);
 				if (configId === undefined) message.poison('there is no such record');
-				else if (!quiet) lines.add(configId, message);
+				else if (quiet) options.metrics.messagesInFlight.dec({ route: options.route });
+				else lines.add(configId, message);
 			}
 			claims.wake();
 		} catch (error) {
@@ -71,16 +72,26 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 				lines.release(configId);
 				continue;
 			}
-			const flight = sendClaimed(context, one).then((ended) => {
-				sending.delete(flight);
-				if (ended !== null) settlements.add(ended);
-				const starving = lines.release(configId);
-				if (lines.waiting > 0) claims.wake(starving);
-			});
+			const flight = sendClaimed(context, one)
+				.catch(bug(message))
+				.then((ended) => {
+					sending.delete(flight);
+					if (ended !== null) settlements.add(ended);
+					const starving = lines.release(configId);
+					if (lines.waiting > 0) claims.wake(starving);
+				});
 			sending.add(flight);
 		}
 		if (lines.waiting > 0) claims.wake();
 	};
+
+	/** Whatever breaks here, the slot is given back. */
+	const bug =
+		(message: DeliveryMessage) =>
+		(error: unknown): null => {
+			giveUp(options, [message], error);
+			return null;
+		};
 
 	return {
 		take: (message) => arrivals.add(counted(options, message)),
