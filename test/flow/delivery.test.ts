@@ -119,11 +119,17 @@ test('a refusal for good ends FAILED at the first try, without a letter', async 
 });
 
 test('a server that always puts off spends the budget and leaves a dead letter', async () => {
-	const rule = sink.script({ stage: 'RCPT', to: 'never@example.com', answer: { kind: 'refuse', code: 451, enhancedCode: '4.3.0' } });
+	const rule = sink.script({
+		stage: 'RCPT',
+		to: 'never@example.com',
+		answer: { kind: 'refuse', code: 451, enhancedCode: '4.3.0', text: 'try tomorrow' },
+	});
 	const [id = ''] = await acceptRecords(mesh.db, [newRecord(sender, { recipients: [recipient('never@example.com')] })]);
 	await ends(id, 'DEAD_LETTER');
 	rule.release();
 	expect(await standingOf(mesh.db, id)).toMatchObject({ attemptNo: 5, budgetUsed: 5, pendingLetters: 1, attempts: 5 });
+	const { rows } = await mesh.db.pool.query('select source, category, error from dead_letter_message where record_id = $1', [id]);
+	expect(rows).toEqual([{ source: 'SEND_EXHAUSTED', category: 'TRANSIENT', error: 'try tomorrow' }]);
 });
 
 test('F26 silence after the dot is ambiguous: by resend the same Message-ID goes out again, by hold it waits for a person', async () => {

@@ -1,14 +1,9 @@
 import type { Queryable } from '../client.js';
 import type { Settled, Settlement } from '../settling.js';
-import { moveEntries, moveRecords } from '../transition.js';
+import { moveRecords } from '../transition.js';
+import { leaveSending } from './leave-sending.js';
 
 const MOVE = moveRecords('settle', { row: 's', to: { sql: 'd.target' }, due: 'now() + make_interval(secs => d.delay)' });
-
-/**
- * The claim has removed the entry, but for one case: a claim that waited for somebody's retry does not see the entry which that made, for its snapshot is older.
- * So a leftover is made fresh for a record that is due again, and removed for one that is not.
- */
-const FRESH = moveEntries('requeue', { row: 'e', to: 'NEW' });
 
 /** The parameters of a settling statement as rows: `i` of records, `j` of their recipients. See `settlementColumns`. */
 export const SETTLEMENTS = `i as materialized (
@@ -54,21 +49,7 @@ const TEXT = `
 		insert into delivery_attempt (id, attempt_no, tenant_id, config_id, provider, worker, published_at, started_at, outcome, ambiguous, category, stage, code, enhanced_code, answer, provider_message_id)
 		select id, attempt_no, tenant_id, config_id, provider, worker, published_at, started_at, outcome, ambiguous, category, stage, code, enhanced_code, answer, provider_message_id from mine
 	),
-	entry as (
-		insert into outbox_entry as e (id, tenant_id, route, lane, gate, flow_id, due_at, trace_id, traceparent)
-		select s.id, s.tenant_id, r.route, r.lane, r.config_id, r.flow_id, s.due_at, r.trace_id, r.traceparent
-		from settled s join send_record r using (id) where s.due_at is not null
-		on conflict (id) do update set ${FRESH.set}, due_at = excluded.due_at
-	),
-	stray as (delete from outbox_entry where id = any(array(select id from settled where due_at is null))),
-	letter as (
-		insert into dead_letter_message (id, tenant_id, source, record_id, channel, type, category, error)
-		select uuid_v7(), s.tenant_id, case s.status when 'HELD' then 'AMBIGUOUS' when 'EXPIRED' then 'EXPIRED' else 'SEND_EXHAUSTED' end,
-			s.id, r.channel, r.type, s.last_category, mine.answer
-		from settled s join send_record r using (id) join mine using (id)
-		where s.status in ('DEAD_LETTER', 'HELD') or (s.status = 'EXPIRED' and r.valid_until is null)
-		on conflict do nothing
-	)
+	${leaveSending('settled', { category: 's.last_category', error: '(select answer from mine where mine.id = s.id)' })}
 	select s.id, s.status, s.due_at, r.flow_id from settled s join send_record r using (id)`;
 
 type Row = { id: string; status: string; due_at: Date | null; flow_id: string };

@@ -1,5 +1,6 @@
 import type { Queryable } from '../client.js';
-import { moveEntries, moveRecords } from '../transition.js';
+import { moveRecords } from '../transition.js';
+import { leaveSending } from './leave-sending.js';
 
 const MOVE = moveRecords('sweep', {
 	row: 's',
@@ -12,11 +13,7 @@ const MOVE = moveRecords('sweep', {
 	},
 });
 
-/**
- * The claim has removed the entry, but for one case: a claim that waited for somebody's retry does not see the entry which that made, for its snapshot is older.
- * So a leftover is made fresh for a record that is due again, and removed for one that is not.
- */
-const FRESH = moveEntries('requeue', { row: 'e', to: 'NEW' });
+const NOT_BACK = 'the worker did not come back before its lease ended';
 
 const TEXT = `
 	with stale as materialized (
@@ -35,25 +32,11 @@ const TEXT = `
 	attempt as (
 		insert into delivery_attempt (id, attempt_no, tenant_id, config_id, provider, worker, started_at, outcome, ambiguous, category, answer)
 		select s.id, stale.attempt_no, s.tenant_id, r.config_id, $2, stale.claimed_by, stale.claimed_at,
-			case when stale.ambiguous then 'AMBIGUOUS' else 'UNKNOWN' end, stale.ambiguous, 'UNKNOWN', 'the worker did not come back before its lease ended'
+			case when stale.ambiguous then 'AMBIGUOUS' else 'UNKNOWN' end, stale.ambiguous, 'UNKNOWN', '${NOT_BACK}'
 		from swept s join stale using (id) join send_record r using (id)
 		on conflict do nothing
 	),
-	entry as (
-		insert into outbox_entry as e (id, tenant_id, route, lane, gate, flow_id, due_at, trace_id, traceparent)
-		select s.id, s.tenant_id, r.route, r.lane, r.config_id, r.flow_id, s.due_at, r.trace_id, r.traceparent
-		from swept s join send_record r using (id) where s.due_at is not null
-		on conflict (id) do update set ${FRESH.set}, due_at = excluded.due_at
-	),
-	stray as (delete from outbox_entry where id = any(array(select id from swept where due_at is null))),
-	letter as (
-		insert into dead_letter_message (id, tenant_id, source, record_id, channel, type, category, error)
-		select uuid_v7(), s.tenant_id, case s.status when 'HELD' then 'AMBIGUOUS' when 'EXPIRED' then 'EXPIRED' else 'SEND_EXHAUSTED' end,
-			s.id, r.channel, r.type, 'UNKNOWN', 'the worker did not come back before its lease ended'
-		from swept s join send_record r using (id)
-		where s.status in ('DEAD_LETTER', 'HELD') or (s.status = 'EXPIRED' and r.valid_until is null)
-		on conflict do nothing
-	)
+	${leaveSending('swept', { category: `'UNKNOWN'`, error: `'${NOT_BACK}'` })}
 	select s.id, s.status, s.due_at, r.flow_id from swept s join send_record r using (id)`;
 
 /** A record whose lease was swept: where it went, and the flow to wake when it is due again. */
