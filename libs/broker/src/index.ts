@@ -1,3 +1,4 @@
 export * from './broker.js';
 export * from './contract.js';
 export * from './open-broker.js';
+export * from './part.js';

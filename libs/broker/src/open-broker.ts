@@ -7,6 +7,10 @@ export type BrokerOptions = {
 	readonly url: string;
 	/** Tenant and namespace of every topic, such as `public/default`. The embedded broker is one namespace and needs no name for it. */
 	readonly namespace: string;
+	/** The token that the broker asks for; none when it asks for none. */
+	readonly token?: string | undefined;
+	/** Pulsar's admin API, such as `http://host:8080`; for ws:// and wss:// it is the same server by default. */
+	readonly adminUrl?: string | undefined;
 	/** Where errors of handlers go that can be handed to nobody; by default they become process warnings. */
 	readonly log?: BrokerLog;
 };

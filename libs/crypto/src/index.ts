@@ -1,3 +1,3 @@
 export { matchesSecret, type NewApiKey, newApiKey, parseApiKey } from './api-key.js';
 export { open, type SealedField, seal } from './field.js';
-export { type Keyring, parseKeys, type SealingKey } from './keyring.js';
+export { faultOfKeys, type Keyring, parseKeys, type SealingKey } from './keyring.js';

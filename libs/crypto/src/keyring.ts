@@ -25,6 +25,16 @@ export function parseKeys(text: string): Keyring {
 	return { newest, find: (id) => byId.get(id) };
 }
 
+/** What is wrong with a text for `parseKeys`; null when it can be read. For the check of a setting. */
+export function faultOfKeys(text: string): string | null {
+	try {
+		parseKeys(text);
+		return null;
+	} catch (error) {
+		return error instanceof Error ? error.message : String(error);
+	}
+}
+
 function readKey(entry: string): SealingKey | string {
 	const colon = entry.indexOf(':');
 	if (colon < 0) return 'must be keyId:base64';

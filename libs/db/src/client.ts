@@ -1,4 +1,5 @@
 import { PrismaPg } from '@prisma/adapter-pg';
+import type { Logger } from '@tidings/telemetry';
 import pg from 'pg';
 import { PrismaClient } from './generated/client.js';
 
@@ -24,7 +25,7 @@ export type DbOptions = {
 	/** Shown in pg_stat_activity. */
 	readonly name: string;
 	/** Told when an idle connection is lost; the pool opens another by itself. */
-	readonly onLost?: (error: Error) => void;
+	readonly log?: Logger;
 };
 
 /** Opens a pool. Connects lazily, so it never fails by itself. */
@@ -41,7 +42,7 @@ export function openDb(options: DbOptions): Db {
 		keepAlive: true,
 	});
 	// Without a listener one terminated idle client ends the process.
-	pool.on('error', (error) => options.onLost?.(error));
+	pool.on('error', (error) => options.log?.warn({ err: error }, 'database connection lost'));
 	// The same goes for one that is lost while it is in use; whoever uses it is told by its statement.
 	pool.on('connect', (client) => void client.on('error', () => undefined));
 	const prisma = new PrismaClient({ adapter: new PrismaPg(pool) });

@@ -12,3 +12,4 @@ export * from './states/machine.js';
 export * from './states/outbox.js';
 export * from './states/send-record.js';
 export * from './trace.js';
+export * from './version.js';

@@ -8,7 +8,7 @@ export { createPoll, type Poll, type PollOptions } from './poll.js';
 export type { ConfigOptions } from './read-config.js';
 export { retryPolicies } from './retry-policies.js';
 export { runService, type ServiceOptions } from './service.js';
-export { RETRY_SETTINGS, SETTINGS } from './settings.js';
+export { BROKER_RULES, BROKER_SETTINGS, RETRY_SETTINGS, SERVICE_SETTINGS, SETTINGS } from './settings.js';
 export { settingsHelp, settingsTable } from './settings-help.js';
 export { StartFailure, startParts } from './start-parts.js';
 export { type StopReport, stopParts } from './stop-parts.js';

@@ -87,6 +87,29 @@ export const SETTINGS = {
 		pattern: '^[\\w.=:-]+/[\\w.=:-]+$',
 		form: 'tenant/namespace',
 	}),
+	BROKER_TOKEN: Type.Optional(
+		Type.String({
+			description: 'The token that the broker asks for; it is read once at the start, so restart the service before it expires.',
+			pattern: '^[\\x21-\\x7e]+$',
+			form: 'a token without spaces',
+			secret: true,
+		}),
+	),
+	PULSAR_ADMIN_URL: Type.Optional(
+		Type.String({
+			description:
+				"Pulsar's admin API, for topics and backlogs. Derived from BROKER_URL when that is ws:// or wss://; without it a pulsar:// broker must create topics by itself, and no backlog is shown.",
+			pattern: '^https?://.+',
+			form: 'http://host:8080',
+			secret: true,
+		}),
+	),
+	TIDINGS_DATABASE_CONNECTIONS: Type.Integer({
+		description: 'Connections to the database at most.',
+		default: 10,
+		minimum: 3,
+		maximum: 1_000,
+	}),
 	TIDINGS_HTTP_PORT: Type.Integer({ description: 'Port of the API; 0 is any free one.', default: 7070, ...port }),
 	TIDINGS_ADMIN_PORT: Type.Integer({ description: 'Port of /livez, /readyz and /metrics; 0 is any free one.', default: 7072, ...port }),
 	TIDINGS_SECRET_KEYS: Type.String({
@@ -128,3 +151,31 @@ export const SETTINGS = {
 	}),
 	LOG_LEVEL: Type.Enum([...LOG_LEVELS], { description: 'Least level that is logged.', default: 'info' }),
 };
+
+/** What every service that runs by itself reads. */
+export const SERVICE_SETTINGS = {
+	DATABASE_URL: SETTINGS.DATABASE_URL,
+	TIDINGS_DATABASE_CONNECTIONS: SETTINGS.TIDINGS_DATABASE_CONNECTIONS,
+	TIDINGS_ADMIN_PORT: SETTINGS.TIDINGS_ADMIN_PORT,
+	TIDINGS_DRAIN_SECONDS: SETTINGS.TIDINGS_DRAIN_SECONDS,
+	LOG_LEVEL: SETTINGS.LOG_LEVEL,
+};
+
+/** What a service that publishes or consumes reads besides. */
+export const BROKER_SETTINGS = {
+	BROKER_URL: SETTINGS.BROKER_URL,
+	BROKER_NAMESPACE: SETTINGS.BROKER_NAMESPACE,
+	BROKER_TOKEN: SETTINGS.BROKER_TOKEN,
+	PULSAR_ADMIN_URL: SETTINGS.PULSAR_ADMIN_URL,
+};
+
+/** Rules over `BROKER_SETTINGS`. */
+export const BROKER_RULES = [
+	{
+		of: ['BROKER_URL'] as const,
+		fault: (settings: { BROKER_URL: string }): string | null =>
+			settings.BROKER_URL.startsWith('embedded:')
+				? 'must name a Pulsar: embedded: lives in the memory of one process, so only standalone (npm start) can use it'
+				: null,
+	},
+];

@@ -1,5 +1,6 @@
-import { RETRY_SETTINGS, SETTINGS } from '@tidings/runtime';
-import { Type } from 'typebox';
+import { faultOfKeys } from '@tidings/crypto';
+import { BROKER_RULES, BROKER_SETTINGS, loadConfig, RETRY_SETTINGS, SERVICE_SETTINGS, SETTINGS } from '@tidings/runtime';
+import { type Static, Type } from 'typebox';
 
 /** The settings of the mail sender, beside what every service needs. */
 export const MAIL_SENDER_SETTINGS = {
@@ -44,3 +45,24 @@ export const MAIL_SENDER_RULES = [
 				: 'must be below TIDINGS_LEASE_SECONDS, else two senders could hold one mail at once',
 	},
 ];
+
+const schema = Type.Object({
+	...SERVICE_SETTINGS,
+	...BROKER_SETTINGS,
+	TIDINGS_SECRET_KEYS: SETTINGS.TIDINGS_SECRET_KEYS,
+	...MAIL_SENDER_SETTINGS,
+});
+
+/** Reads the settings; ends the process with every fault when they are wrong. */
+export function readSettings(): Static<typeof schema> {
+	return loadConfig({
+		service: 'mail-sender',
+		about: 'sends mails by SMTP and writes down what became of them.',
+		schema,
+		rules: [
+			...BROKER_RULES,
+			...MAIL_SENDER_RULES,
+			{ of: ['TIDINGS_SECRET_KEYS'], fault: (settings) => faultOfKeys(settings.TIDINGS_SECRET_KEYS) },
+		],
+	});
+}

@@ -1,23 +1,14 @@
-import { parseKeys } from '@tidings/crypto';
-import { loadConfig, RETRY_SETTINGS, SETTINGS } from '@tidings/runtime';
+import { faultOfKeys } from '@tidings/crypto';
+import { loadConfig, RETRY_SETTINGS, SERVICE_SETTINGS, SETTINGS } from '@tidings/runtime';
 import { type Static, Type } from 'typebox';
 
 /** The settings of message-api. */
 export const MESSAGE_API_SETTINGS = {
-	DATABASE_URL: SETTINGS.DATABASE_URL,
+	...SERVICE_SETTINGS,
 	TIDINGS_SECRET_KEYS: SETTINGS.TIDINGS_SECRET_KEYS,
 	TIDINGS_HTTP_PORT: SETTINGS.TIDINGS_HTTP_PORT,
-	TIDINGS_ADMIN_PORT: SETTINGS.TIDINGS_ADMIN_PORT,
 	TIDINGS_ALLOW_PRIVATE_HOSTS: SETTINGS.TIDINGS_ALLOW_PRIVATE_HOSTS,
-	TIDINGS_DATABASE_CONNECTIONS: Type.Integer({
-		description: 'Connections to the database at most.',
-		default: 10,
-		minimum: 3,
-		maximum: 1_000,
-	}),
 	...RETRY_SETTINGS,
-	TIDINGS_DRAIN_SECONDS: SETTINGS.TIDINGS_DRAIN_SECONDS,
-	LOG_LEVEL: SETTINGS.LOG_LEVEL,
 };
 
 const schema = Type.Object(MESSAGE_API_SETTINGS);
@@ -30,13 +21,4 @@ export function readSettings(): Static<typeof schema> {
 		schema,
 		rules: [{ of: ['TIDINGS_SECRET_KEYS'], fault: (settings) => faultOfKeys(settings.TIDINGS_SECRET_KEYS) }],
 	});
-}
-
-function faultOfKeys(text: string): string | null {
-	try {
-		parseKeys(text);
-		return null;
-	} catch (error) {
-		return error instanceof Error ? error.message : String(error);
-	}
 }

@@ -1,20 +1,15 @@
 import { parseKeys } from '@tidings/crypto';
 import { dbPart, openDb } from '@tidings/db';
+import { VERSION } from '@tidings/model';
 import { retryPolicies, runService } from '@tidings/runtime';
 import { createLogger, createMetrics } from '@tidings/telemetry';
 import { readSettings } from './config.js';
 import { messageApiParts } from './parts.js';
 
-const VERSION = '0.1.0';
 const settings = readSettings();
 const log = createLogger({ service: 'message-api', level: settings.LOG_LEVEL });
 const metrics = createMetrics({ service: 'message-api', version: VERSION });
-const db = openDb({
-	url: settings.DATABASE_URL,
-	name: 'message-api',
-	connections: settings.TIDINGS_DATABASE_CONNECTIONS,
-	onLost: (error) => log.warn({ err: error }, 'database connection lost'),
-});
+const db = openDb({ url: settings.DATABASE_URL, name: 'message-api', connections: settings.TIDINGS_DATABASE_CONNECTIONS, log });
 const api = messageApiParts({
 	db,
 	log,
@@ -29,7 +24,7 @@ await runService({
 	name: 'message-api',
 	log,
 	metrics,
-	parts: [dbPart(db), ...api.parts],
+	parts: [dbPart(db, metrics), ...api.parts],
 	adminPort: settings.TIDINGS_ADMIN_PORT,
 	drainSeconds: settings.TIDINGS_DRAIN_SECONDS,
 });

@@ -14,23 +14,13 @@ export type MessageApiOptions = Omit<ApiOptions, 'acceptor'> & {
 export function messageApiParts(options: MessageApiOptions): { readonly parts: readonly Part[]; address(): string } {
 	const { db, log, metrics } = options;
 	let http: HttpPart | null = null;
-	let measuring: NodeJS.Timeout | undefined;
 	const acceptor = createAcceptor({ pool: db.pool, log, metrics });
-	const measure = (): void => {
-		for (const [state, n] of Object.entries(db.connections()))
-			metrics.dbPoolConnections.set({ state: state as 'idle' | 'busy' | 'waiting' }, n);
-	};
 	return {
 		parts: [
 			{
 				name: 'acceptor',
-				start: async () => {
-					measuring = setInterval(measure, 5_000);
-				},
-				stop: async () => {
-					clearInterval(measuring);
-					await acceptor.stop();
-				},
+				start: async () => undefined,
+				stop: () => acceptor.stop(),
 			},
 			{
 				name: 'http',

@@ -1,5 +1,5 @@
-import { SETTINGS } from '@tidings/runtime';
-import { Type } from 'typebox';
+import { BROKER_RULES, BROKER_SETTINGS, loadConfig, SERVICE_SETTINGS, SETTINGS } from '@tidings/runtime';
+import { type Static, Type } from 'typebox';
 
 /** The settings of the outbox publisher, beside what every service needs. */
 export const PUBLISHER_SETTINGS = {
@@ -23,3 +23,15 @@ export const PUBLISHER_SETTINGS = {
 		maximum: 10_000,
 	}),
 };
+
+const schema = Type.Object({ ...SERVICE_SETTINGS, ...BROKER_SETTINGS, ...PUBLISHER_SETTINGS });
+
+/** Reads the settings; ends the process with every fault when they are wrong. */
+export function readSettings(): Static<typeof schema> {
+	return loadConfig({
+		service: 'outbox-publisher',
+		about: 'publishes what is due, and sweeps, heals and expires what got stuck.',
+		schema,
+		rules: BROKER_RULES,
+	});
+}

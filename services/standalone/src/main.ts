@@ -1,3 +1,4 @@
+import { VERSION } from '@tidings/model';
 import { createLogger, createMetrics } from '@tidings/telemetry';
 import { readConfig } from './config.js';
 import { factsFile, prepare } from './prepare.js';
@@ -5,7 +6,7 @@ import { runAll } from './run-all.js';
 
 const config = readConfig();
 const log = createLogger({ service: 'standalone', level: config.settings.LOG_LEVEL });
-const metrics = createMetrics({ service: 'standalone', version: '0.1.0' });
+const metrics = createMetrics({ service: 'standalone', version: VERSION });
 
 // Until the services run, a signal ends the process at once; the database goes with it.
 const leave = (): never => process.exit(130);

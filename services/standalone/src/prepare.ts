@@ -43,7 +43,7 @@ export async function prepare(flags: Flags, file: string, log: Logger): Promise<
 			url: database.url,
 			name: 'standalone',
 			connections: 20,
-			onLost: (error) => log.warn({ err: error }, 'database connection lost'),
+			log,
 		});
 		stops.push(db.close);
 		const keyring = keepSecretKeys(flags.dataDir);

@@ -1,7 +1,8 @@
-import { openBroker } from '@tidings/broker';
+import { brokerPart, openBroker } from '@tidings/broker';
 import { open } from '@tidings/crypto';
 import { mailSenderParts } from '@tidings/mail-sender';
 import { messageApiParts } from '@tidings/message-api';
+import { VERSION } from '@tidings/model';
 import { outboxPublisherParts, RELAY_DEFAULTS } from '@tidings/outbox-publisher';
 import { retryPolicies, runService } from '@tidings/runtime';
 import type { Logger, Metrics } from '@tidings/telemetry';
@@ -56,17 +57,13 @@ export async function runAll(
 		host: HOST,
 		allowPrivateHosts: settings.TIDINGS_ALLOW_PRIVATE_HOSTS,
 		policyOf,
-		version: '0.1.0',
+		version: VERSION,
 	});
-	const health = async (): Promise<void> => {
-		if (!broker.connected()) throw new Error('not connected');
-	};
-	const brokerPart = { name: 'broker', start: async () => undefined, stop: () => broker.close(), health };
 	const { adminPort } = await runService({
 		name: 'standalone',
 		log,
 		metrics,
-		parts: [...ground.parts, brokerPart, ...publisher, ...sender, ...api.parts],
+		parts: [...ground.parts, brokerPart(broker), ...publisher, ...sender, ...api.parts],
 		adminPort: flags.adminPort,
 		adminHost: HOST,
 		drainSeconds: settings.TIDINGS_DRAIN_SECONDS,

@@ -1,0 +1,13 @@
+import type { Broker } from './broker.js';
+
+/** The broker as a part of a service: it answers for readiness and closes after everybody who uses it. Starting does not wait for the broker, so a service comes up without it. */
+export function brokerPart(broker: Broker): { name: string; start(): Promise<void>; stop(): Promise<void>; health(): Promise<void> } {
+	return {
+		name: 'broker',
+		start: async () => undefined,
+		stop: () => broker.close(),
+		health: async () => {
+			if (!broker.connected()) throw new Error('not connected');
+		},
+	};
+}

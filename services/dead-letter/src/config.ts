@@ -1,0 +1,17 @@
+import { BROKER_RULES, BROKER_SETTINGS, loadConfig, SERVICE_SETTINGS } from '@tidings/runtime';
+import { type Static, Type } from 'typebox';
+
+/** The settings of the dead-letter service. */
+export const DEAD_LETTER_SETTINGS = { ...SERVICE_SETTINGS, ...BROKER_SETTINGS };
+
+const schema = Type.Object(DEAD_LETTER_SETTINGS);
+
+/** Reads the settings; ends the process with every fault when they are wrong. */
+export function readSettings(): Static<typeof schema> {
+	return loadConfig({
+		service: 'dead-letter',
+		about: 'archives what the broker gave up on, so that a person can triage it.',
+		schema,
+		rules: BROKER_RULES,
+	});
+}

@@ -1,0 +1,2 @@
+export { DEAD_LETTER_SETTINGS } from './config.js';
+export { type DeadLetterOptions, deadLetterParts } from './parts.js';
