@@ -1,3 +1,6 @@
+import { deadLetterTopicOf } from '@tidings/model';
+import { messageIdText } from './pulsar/message-id.js';
+
 /** The largest payload that a broker takes, in bytes: 5 MiB. A larger one is answered `refused`. */
 export const MAX_PAYLOAD_BYTES = 5 * 1024 * 1024;
 
@@ -57,7 +60,8 @@ export type SubscribeOptions = Place & {
 	readonly slots: number;
 	/**
 	 * A message that has been nacked more often than this, as far as the broker counts, is moved to `deadLetterTopicOf(topic)` with its payload and properties;
-	 * `originOf` tells there where it came from. An integer from 1; default `MAX_REDELIVERIES`. While that topic does not exist the message keeps coming.
+	 * `originOf` tells there where it came from. An integer from 1; default `MAX_REDELIVERIES`. While that topic does not exist the message keeps coming,
+	 * and a message of a dead-letter topic keeps coming in any case.
 	 */
 	readonly maxRedeliveries?: number;
 	/**
@@ -106,17 +110,28 @@ export type Broker = {
 	close(): Promise<void>;
 };
 
-/** Where a driver tells of an error that it can hand to nobody: a `pino` logger fits. */
-export type BrokerLog = { error(fields: { err: unknown }, text: string): void };
+/** Where a driver tells of what it can hand to nobody: a `pino` logger fits. */
+export type BrokerLog = {
+	error(fields: { err: unknown }, text: string): void;
+	/** For what heals by itself, such as an outage; without it that goes to `error`. */
+	warn?(fields: { err: unknown }, text: string): void;
+};
 
-/** The topic of messages that the broker gave up on, for one topic. */
-export function deadLetterTopicOf(topic: string): string {
-	return `${topic}-DLQ`;
+/** The topic of messages that the broker gave up on, for one topic: the model names topics. */
+export { deadLetterTopicOf };
+
+/** Where the messages of a topic go that come too often: its dead-letter topic. Null for a dead-letter topic itself, for nobody would look behind it. */
+export function lastTopicOf(topic: string): string | null {
+	return topic.endsWith(deadLetterTopicOf('')) ? null : deadLetterTopicOf(topic);
 }
 
-/** Where a message of a dead-letter topic came from: its topic, without tenant, namespace and partition, and the id that it had there. Null when it does not say so. */
+/**
+ * Where a message of a dead-letter topic came from: its topic, without tenant, namespace and partition, and the id that it had there, as a consumer there saw it.
+ * Null when it does not say so.
+ */
 export function originOf({ properties }: Pick<IncomingMessage, 'properties'>): { topic: string; messageId: string } | null {
 	const { REAL_TOPIC: topic, ORIGIN_MESSAGE_ID: messageId } = properties;
 	if (topic === undefined || messageId === undefined) return null;
-	return { topic: topic.replace(/^(non-)?persistent:\/\/[^/]+\/[^/]+\//, '').replace(/-partition-\d+$/, ''), messageId };
+	const name = topic.replace(/^(non-)?persistent:\/\/[^/]+\/[^/]+\//, '').replace(/-partition-\d+$/, '');
+	return { topic: name, messageId: messageIdText(messageId) };
 }

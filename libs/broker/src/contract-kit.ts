@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
 import { monotonic, newId } from '@tidings/model';
-import type { Broker, IncomingMessage, OutgoingMessage, Place, Subscription } from './broker.js';
+import type { Broker, IncomingMessage, OutgoingMessage, Place, SubscribeOptions, Subscription } from './broker.js';
 
 /** How long a case waits for what must happen, in milliseconds. */
-const LIMIT_MS = 15_000;
+const LIMIT_MS = 20_000;
 
 /** Opens a broker of the driver under test. The case closes it. */
 export type MakeBroker = () => Promise<Broker>;
@@ -68,7 +68,7 @@ export type Inbox = { readonly got: IncomingMessage[]; readonly subscription: Su
 /** Starts a consumer that keeps what it gets, then gives it to `act`, which by default acks it. */
 export async function consume(
 	broker: Broker,
-	options: Place & { readonly slots: number },
+	options: Omit<SubscribeOptions, 'onMessage'>,
 	act: (message: IncomingMessage) => void = (message) => message.ack(),
 ): Promise<Inbox> {
 	const got: IncomingMessage[] = [];

@@ -7,5 +7,5 @@ for (const { name, run } of CONTRACT) {
 	test(`embedded: ${name}`, async () => {
 		const log = { error: () => undefined };
 		await expect(run(() => openBroker({ url: 'embedded:', namespace: 'contract', log }))).resolves.toBeUndefined();
-	}, 30_000);
+	}, 60_000);
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { monotonic } from '@tidings/model';
-import { type IncomingMessage, MAX_PAYLOAD_BYTES } from './broker.js';
+import { deadLetterTopicOf, type IncomingMessage, MAX_PAYLOAD_BYTES, originOf } from './broker.js';
 import {
 	backlogIs,
 	type ContractCase,
@@ -224,6 +224,45 @@ export const CONTRACT: readonly ContractCase[] = [
 		await backlogIs(broker, place, 0);
 		assert.equal(thrown, 2);
 		assert.equal(got.length, 11);
+	}),
+
+	contractCase('a message that is nacked too often goes to the dead-letter topic as it was, and the others flow', async (broker, place) => {
+		const graveyard = { topic: deadLetterTopicOf(place.topic), subscription: 'dead' };
+		await broker.ensureTopics([graveyard]);
+		const { got } = await consume(broker, { ...place, slots: 2, maxRedeliveries: 2 }, (message) =>
+			textOf(message) === 'poison' ? message.nack(10) : message.ack(),
+		);
+		const properties = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', ключ: '你好' };
+		const poison = { topic: place.topic, payload: Buffer.from('poison'), properties };
+		await publishAll(broker, [...texts(place.topic, ...numbered(5)), poison, ...texts(place.topic, 'behind it')]);
+		const dead = await consume(broker, { ...graveyard, slots: 5 });
+		await eventually('the dead letter', () => dead.got.length > 0);
+		assert.deepEqual(dead.texts(), ['poison']);
+		const [letter] = dead.got;
+		assert.ok(letter !== undefined);
+		for (const [key, value] of Object.entries(properties)) assert.equal(letter.properties[key], value);
+		const seen = got.filter((message) => textOf(message) === 'poison');
+		assert.ok(seen.length >= 3, `it was tried ${seen.length} times, not three times`);
+		assert.deepEqual(originOf(letter), { topic: place.topic, messageId: seen[0]?.id });
+		await backlogIs(broker, place, 0);
+		await backlogIs(broker, graveyard, 0);
+		assert.deepEqual([...new Set(got.map(textOf))].sort(), [...numbered(5), 'poison', 'behind it'].sort());
+	}),
+
+	contractCase('without a dead-letter topic a message keeps coming, and goes there once there is one', async (broker, place) => {
+		const graveyard = { topic: deadLetterTopicOf(place.topic), subscription: 'dead' };
+		const { got } = await consume(broker, { ...place, slots: 1, maxRedeliveries: 1 }, (message) => message.nack(10));
+		await publishAll(broker, texts(place.topic, 'poison'));
+		await eventually('more deliveries than allowed', () => got.length > 4);
+		await backlogIs(broker, place, 1);
+		await broker.ensureTopics([graveyard]);
+		const dead = await consume(broker, { ...graveyard, slots: 1, maxRedeliveries: 1 }, (message) =>
+			dead.got.length <= 4 ? message.nack(10) : message.ack(),
+		);
+		await eventually('a dead letter that is nacked often comes again', () => dead.got.length > 4);
+		assert.deepEqual([...new Set(dead.texts())], ['poison']);
+		await backlogIs(broker, place, 0);
+		await backlogIs(broker, graveyard, 0);
 	}),
 
 	contractCase('a closed broker answers away and takes no consumer', async (broker, place) => {

@@ -1,15 +1,7 @@
 import { newId } from '@tidings/model';
-import {
-	type Broker,
-	type BrokerEvent,
-	type BrokerLog,
-	MAX_PAYLOAD_BYTES,
-	type OutgoingMessage,
-	type Place,
-	type PublishResult,
-	type SubscribeOptions,
-	type Subscription,
-} from './broker.js';
+import type { Broker, BrokerEvent, BrokerLog, OutgoingMessage, Place, PublishResult, SubscribeOptions, Subscription } from './broker.js';
+import { refusalOf } from './check-message.js';
+import { deadLetterCopy } from './dead-letter-copy.js';
 import { makeDelays } from './delays.js';
 import { type Entry, SharedQueue, type Surroundings } from './shared-queue.js';
 
@@ -18,7 +10,6 @@ const MESSAGES_PER_TURN = 256;
 
 const CONFIRMED: PublishResult = { kind: 'confirmed' };
 const NO_TOPIC: PublishResult = { kind: 'no-topic' };
-const TOO_LARGE: PublishResult = { kind: 'refused', reason: `the payload is larger than ${MAX_PAYLOAD_BYTES} bytes` };
 const CLOSED = 'the broker is closed';
 const AWAY: PublishResult = { kind: 'away', reason: CLOSED };
 
@@ -88,7 +79,8 @@ export class EmbeddedBroker implements Broker {
 	#publish(message: OutgoingMessage): PublishResult {
 		const queues = this.#topics.get(message.topic);
 		if (queues === undefined) return NO_TOPIC;
-		if (message.payload.byteLength > MAX_PAYLOAD_BYTES) return TOO_LARGE;
+		const refusal = refusalOf(message);
+		if (refusal !== null) return refusal;
 		this.#published++;
 		const entry: Entry = {
 			id: `${this.#origin}:${this.#published}`,
@@ -113,15 +105,21 @@ export class EmbeddedBroker implements Broker {
 	#ensure({ topic, subscription }: Place): void {
 		const queues = this.#topics.get(topic) ?? new Map<string, SharedQueue>();
 		this.#topics.set(topic, queues);
-		if (!queues.has(subscription)) queues.set(subscription, new SharedQueue(this.#surroundings()));
+		if (!queues.has(subscription)) queues.set(subscription, new SharedQueue(this.#surroundings(subscription)));
 	}
 
-	#surroundings(): Surroundings {
+	#surroundings(subscription: string): Surroundings {
 		return {
 			wake: (queue) => this.#wake(queue),
 			delay: (queue, entry, delayMs) => this.#delays.add({ queue, entry }, delayMs),
+			moveAway: (entry) => this.#moveAway(entry, subscription),
 			report: (error) => this.#report(error),
 		};
+	}
+
+	#moveAway(entry: Entry, subscription: string): boolean {
+		const copy = deadLetterCopy(entry, subscription, entry.topic);
+		return copy !== null && this.#publish(copy).kind === 'confirmed';
 	}
 
 	#wake(queue: SharedQueue): void {

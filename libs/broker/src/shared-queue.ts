@@ -1,4 +1,4 @@
-import { type IncomingMessage, type SubscribeOptions, type Subscription, THROWN_NACK_MS } from './broker.js';
+import { type IncomingMessage, MAX_REDELIVERIES, type SubscribeOptions, type Subscription, THROWN_NACK_MS } from './broker.js';
 import { makeFifo } from './fifo.js';
 
 /** A message as a subscription keeps it. A redelivery makes a new one, so that a late ack of an earlier delivery settles nothing. */
@@ -10,6 +10,8 @@ export type Surroundings = {
 	wake(queue: SharedQueue): void;
 	/** Call `pushAgain` with the entry after so many milliseconds. */
 	delay(queue: SharedQueue, entry: Entry, delayMs: number): void;
+	/** The entry came too often: moves it to the dead-letter topic. False when there is no such topic. */
+	moveAway(entry: Entry): boolean;
 	/** A handler threw. */
 	report(error: unknown): void;
 };
@@ -122,7 +124,9 @@ export class SharedQueue {
 	#nack(consumer: Consumer, entry: Entry, delayMs: number): void {
 		if (!consumer.held.delete(entry)) return;
 		const next = { ...entry, redeliveryCount: entry.redeliveryCount + 1 };
-		if (delayMs > 0) this.#around.delay(this, next, delayMs);
+		const { maxRedeliveries = MAX_REDELIVERIES } = consumer.options;
+		if (next.redeliveryCount > maxRedeliveries && this.#around.moveAway(entry)) this.#unacked--;
+		else if (delayMs > 0) this.#around.delay(this, next, delayMs);
 		else this.#again.push(next);
 		this.#wake(); // the slot is free, also while this message waits
 	}
