@@ -1,7 +1,10 @@
 /** Tests run as ES modules straight from the TypeScript sources; swc strips the types and `npm run check` proves them. */
 export default {
 	roots: ['<rootDir>/libs', '<rootDir>/services', '<rootDir>/test'],
-	testMatch: ['<rootDir>/{libs,services}/*/src/**/*.test.ts', '<rootDir>/test/{check,flow,harness,migrations,regression}/**/*.test.ts'],
+	testMatch: [
+		'<rootDir>/{libs,services}/*/src/**/*.test.ts',
+		'<rootDir>/test/{check,contract,faults,flow,harness,migrations,regression}/**/*.test.ts',
+	],
 	modulePathIgnorePatterns: ['/dist/'],
 	extensionsToTreatAsEsm: ['.ts'],
 	moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },

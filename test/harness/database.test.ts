@@ -7,6 +7,7 @@ import { newId } from '@tidings/model';
 import pg from 'pg';
 import { createDatabase, type TestDatabase } from './database.js';
 import { eventually } from './eventually.js';
+import { startPostgres } from './postgres.js';
 
 let database: TestDatabase;
 let client: pg.Client;
@@ -111,4 +112,26 @@ test('PostgreSQL stops when the process that started it is killed with -9', asyn
 			),
 		{ what: 'the server to be gone' },
 	);
+});
+
+test('a PostgreSQL that is restarted, also by a crash, is there again with its address and its data', async () => {
+	const postgres = await startPostgres({ fsync: true });
+	const query = async (sql: string): Promise<unknown[]> => {
+		const once = new pg.Client({ connectionString: postgres.url });
+		await once.connect();
+		try {
+			return (await once.query(sql)).rows;
+		} finally {
+			await once.end();
+		}
+	};
+	await query('create table kept (n int)');
+	const begun = await query('select pg_postmaster_start_time() as at');
+	for (const mode of ['fast', 'immediate'] as const) {
+		await query('insert into kept values (1)');
+		await postgres.restart(mode);
+	}
+	expect(await query('select count(*)::int as n from kept')).toEqual([{ n: 2 }]);
+	expect(await query('select pg_postmaster_start_time() as at')).not.toEqual(begun);
+	await postgres.stop();
 });

@@ -1,4 +1,4 @@
-/** Stops the PostgreSQL that the set-up has started. */
+/** Stops what the set-up has started. */
 export default async function tearDown() {
-	await globalThis.tidingsPostgres?.stop();
+	await Promise.all([globalThis.tidingsPostgres?.stop(), globalThis.tidingsPulsar?.stop()]);
 }
