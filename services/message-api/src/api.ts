@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Acceptor } from './accept-messages.js';
 import { credentialsIn } from './credentials.js';
 import { MAIL_SCHEMAS } from './mail/mail-schema.js';
+import { deadLetterOperations, LETTER_ANSWERS } from './routes/dead-letters.js';
 import { mailServerOperations, SERVER_SCHEMAS } from './routes/mail-servers.js';
 import { MAIL_ANSWERS, mailOperations } from './routes/mails.js';
 import { ACT_ANSWERS, messageActOperations } from './routes/message-acts.js';
@@ -33,6 +34,7 @@ export type ApiOptions = {
 const TAGS = [
 	{ name: 'Mails', description: 'Send mails.' },
 	{ name: 'Messages', description: 'Ask what became of them, and act.' },
+	{ name: 'Dead letters', description: 'What could not be delivered.' },
 	{ name: 'Mail servers', description: 'Where mails go out.' },
 	{ name: 'Tenants', description: 'Who uses the mesh, and their keys.' },
 	{ name: 'About', description: 'The API itself.' },
@@ -54,6 +56,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 			...MESSAGE_ANSWERS,
 			...DETAIL_ANSWERS,
 			...ACT_ANSWERS,
+			...LETTER_ANSWERS,
 			...SERVER_SCHEMAS,
 			...TENANT_SCHEMAS,
 		],
@@ -62,6 +65,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 			...messageOperations(db),
 			...messageDetailOperations(db),
 			...messageActOperations(db),
+			...deadLetterOperations(db),
 			...mailServerOperations({ db, keyring: options.keyring, allowPrivateHosts: options.allowPrivateHosts, servers }),
 			...tenantOperations(db),
 		],

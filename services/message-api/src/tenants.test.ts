@@ -120,6 +120,8 @@ test('the document of the API has every operation, each with an id, an example a
 	expect(operations.map((one) => one.name).sort()).toEqual(
 		[
 			'GET /openapi.json',
+			'GET /v1/dead-letters',
+			'GET /v1/dead-letters/{id}',
 			'GET /v1/mail-servers',
 			'GET /v1/mail-servers/{id}',
 			'GET /v1/messages',
@@ -174,7 +176,7 @@ test('every example of the document fits its own schema, and every operation has
 			}
 		}
 	}
-	expect(checked).toBe(16);
+	expect(checked).toBe(18);
 });
 
 test('the document tells the headers of answers, the filters by marks, the bounds of limit, and that an unknown query is refused', async () => {

@@ -129,6 +129,7 @@ function oneOperation(submit: Submit, { pool }: Db): Operation {
 			if (!('kind' in result)) return { valid: true, preview: result.map(previewOf)[0] };
 			const { accepted } = answerOf(result);
 			const [id = ''] = accepted.ids;
+			request.span?.set({ 'tidings.record.id': id });
 			reply.code(202).header('location', `/v1/messages/${id}`);
 			const answer = { id, status: 'PENDING', createdAt: accepted.createdAt };
 			if (accepted.deduplicated.length === 0) return answer;
@@ -163,6 +164,7 @@ function batchOperation(submit: Submit): Operation {
 			const result = await submit(request, reply, 'batch', mails);
 			if (!('kind' in result)) return { valid: true, previews: result.map(previewOf) };
 			const { accepted } = answerOf(result);
+			request.span?.set({ 'tidings.record.count': accepted.ids.length });
 			reply.code(202);
 			return { ids: accepted.ids, ...(accepted.deduplicated.length > 0 ? { deduplicated: accepted.deduplicated } : {}) };
 		},

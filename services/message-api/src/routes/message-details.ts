@@ -40,7 +40,8 @@ const TimelineSchema = Type.Object(
 );
 
 const Mailbox = { address: Type.String(), name: nullable(Type.String()) };
-const ContentSchema = Type.Object(
+/** What is sent. */
+export const ContentSchema = Type.Object(
 	{
 		subject: nullable(Type.String()),
 		text: nullable(Type.String()),
@@ -150,7 +151,8 @@ export function messageDetailOperations(db: Db): Operation[] {
 	];
 }
 
-async function readAttempts({ prisma }: Db, caller: Caller, id: string): Promise<object[]> {
+/** Every try of a message as the caller may see it, in order of time; throws 404 when the message is not the caller's. */
+export async function readAttempts({ prisma }: Db, caller: Caller, id: string): Promise<object[]> {
 	const tenantId = caller.tenant.id;
 	const sees = caller.capabilities.has('content:read');
 	const [record, attempts, recipients] = await Promise.all([
@@ -168,7 +170,8 @@ async function readAttempts({ prisma }: Db, caller: Caller, id: string): Promise
 	}));
 }
 
-async function readContent({ prisma }: Db, tenantId: string, id: string): Promise<object> {
+/** What is sent, in full; throws 404 when the message is not the tenant's. */
+export async function readContent({ prisma }: Db, tenantId: string, id: string): Promise<object> {
 	const where = { id, tenantId };
 	const [payload, recipients, attachments] = await Promise.all([
 		prisma.sendPayload.findFirst({ where }),

@@ -3,9 +3,8 @@ import { CHANNELS, isUuid, LIMITS, Problem, SEND_STATUSES } from '@tidings/model
 import { callerOf, type Operation, operation } from '@tidings/runtime';
 import { Type } from 'typebox';
 import { hashOfAddress, readAddress } from '../checks/address.js';
-import { faultOfText } from '../checks/text.js';
-import { readTime } from '../checks/time.js';
 import { MessageSchema, showMessage } from './message-shape.js';
+import { refuseControls, timeIn } from './read-query.js';
 import { PAGE_QUERY, pageOf, pageSchema, readPage } from './shapes.js';
 
 const Query = Type.Object(
@@ -119,9 +118,7 @@ export function noSuchMessage(): Problem {
 
 function readFilter(query: Readonly<Record<string, string>>): MessageFilter {
 	const { channel, status, type, recipient, notificationId, createdAfter, createdBefore } = query;
-	for (const [field, value] of Object.entries(query)) {
-		if (faultOfText(field + value) !== null) throw new Problem('malformed-request', 'A query field holds a control character.');
-	}
+	refuseControls(query);
 	const metadata = Object.entries(query).filter(([field]) => field.startsWith('metadata.'));
 	return {
 		...(channel === undefined ? {} : { channel }),
@@ -141,11 +138,4 @@ function addressIn(text: string): string {
 	const address = readAddress(text);
 	if (address === null) throw new Problem('malformed-request', '`recipient` must be one plain mail address.');
 	return address;
-}
-
-function timeIn(field: string, text: string): Date {
-	// In a query a bare `+` reads as a space: `+08:00` is taken in both spellings.
-	const time = readTime(text.replace(' ', '+'));
-	if (time === null) throw new Problem('malformed-request', `\`${field}\` must be an RFC 3339 time with a zone.`);
-	return time;
 }

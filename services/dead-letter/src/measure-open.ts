@@ -1,0 +1,13 @@
+import { type Db, measureLetters } from '@tidings/db';
+import type { Metrics } from '@tidings/telemetry';
+
+/** Sets the gauges of open dead letters by what the table says; a source without any goes to 0. */
+export async function measureOpen({ db, metrics }: { readonly db: Pick<Db, 'pool'>; readonly metrics: Metrics }): Promise<void> {
+	const measures = await measureLetters(db.pool);
+	metrics.zero('deadLettersOpen');
+	metrics.zero('deadLettersOldestAgeSeconds');
+	for (const { source, count, oldestSeconds } of measures) {
+		metrics.deadLettersOpen.set({ source }, count);
+		metrics.deadLettersOldestAgeSeconds.set({ source }, oldestSeconds);
+	}
+}

@@ -1,0 +1,175 @@
+import { type Db, findLetter, findMessage, type LetterFilter, type LetterRow, listLetters } from '@tidings/db';
+import { CATEGORIES, CHANNELS, DEAD_LETTER_SOURCES, DEAD_LETTER_STATUSES, LIMITS, Problem } from '@tidings/model';
+import { type Caller, callerOf, type Operation, operation } from '@tidings/runtime';
+import { Type } from 'typebox';
+import { LetterDetailsSchema, LetterSchema, showLetter } from './letter-shape.js';
+import { readAttempts, readContent } from './message-details.js';
+import { createAnswerMask, showMessage } from './message-shape.js';
+import { refuseControls, timeIn } from './read-query.js';
+import { PAGE_QUERY, pageOf, pageSchema, readPage } from './shapes.js';
+
+const Query = Type.Object(
+	{
+		...PAGE_QUERY,
+		status: Type.Optional(Type.Enum([...DEAD_LETTER_STATUSES])),
+		source: Type.Optional(Type.Enum([...DEAD_LETTER_SOURCES])),
+		channel: Type.Optional(Type.Enum([...CHANNELS])),
+		category: Type.Optional(Type.Enum([...CATEGORIES])),
+		type: Type.Optional(Type.String({ maxLength: LIMITS.type })),
+		createdAfter: Type.Optional(Type.String({ maxLength: 40, description: 'RFC 3339: written then or later.' })),
+		createdBefore: Type.Optional(Type.String({ maxLength: 40, description: 'RFC 3339: written before.' })),
+		text: Type.Optional(
+			Type.String({
+				minLength: 1,
+				maxLength: 200,
+				description: 'Stands somewhere in `error` or `type`, in upper or lower case; taken literally.',
+			}),
+		),
+	},
+	{ additionalProperties: false },
+);
+
+/** Attempts that are shown with a letter at most. */
+const MOST_ATTEMPTS = 10;
+
+const EXAMPLE = {
+	id: '01930b62-1f0e-7b1c-8a54-90d3c1f2ab10',
+	source: 'SEND_EXHAUSTED',
+	status: 'PENDING',
+	recordId: '01930b5e-7d5a-7c3e-9b1a-3f6f0e6b2c11',
+	channel: 'MAIL',
+	type: 'order.confirmed',
+	category: 'AUTH',
+	error: 'Authentication credentials invalid',
+	topic: null,
+	messageId: null,
+	resolution: null,
+	note: null,
+	actor: null,
+	createdAt: '2026-11-30T09:00:00.120Z',
+	closedAt: null,
+};
+const ANSWER = { code: '535', enhancedCode: '5.7.8', text: 'Authentication credentials invalid' };
+const DETAILS_EXAMPLE = {
+	...EXAMPLE,
+	envelope: null,
+	record: {
+		id: EXAMPLE.recordId,
+		status: 'DEAD_LETTER',
+		subject: null,
+		recipients: [{ role: 'to', address: 'a•••@example.com', outcome: 'OPEN', ...ANSWER }],
+		attempts: 1,
+		budgetUsed: 1,
+		budgetMax: 5,
+		partial: false,
+		ambiguous: false,
+		dueAt: null,
+		createdAt: '2026-11-30T09:00:00.000Z',
+		lastAttempts: [
+			{
+				attemptNo: 1,
+				tryNo: 1,
+				startedAt: '2026-11-30T09:00:00.050Z',
+				finishedAt: '2026-11-30T09:00:00.120Z',
+				provider: 'smtp',
+				outcome: 'REFUSED',
+				stage: 'AUTH',
+				category: 'AUTH',
+				...ANSWER,
+				ambiguous: false,
+				worker: 'mail-sender-1',
+			},
+		],
+		content: null,
+	},
+};
+
+const shared = { method: 'GET', tag: 'Dead letters', access: 'dead-letters:triage' } as const;
+
+/** Schemas that these operations refer to. */
+export const LETTER_ANSWERS = [LetterSchema, LetterDetailsSchema];
+
+/** `GET /v1/dead-letters` and `GET /v1/dead-letters/{id}`. */
+export function deadLetterOperations(db: Db): Operation[] {
+	const list = operation({
+		...shared,
+		path: '/v1/dead-letters',
+		operationId: 'listDeadLetters',
+		summary: 'List dead letters, newest first',
+		query: Query,
+		answers: { 200: pageSchema(Type.Ref('DeadLetter')) },
+		example: { data: [EXAMPLE], nextCursor: null },
+		handle: async (request) => {
+			const caller = callerOf(request);
+			const { limit, before } = readPage(request.query);
+			const filter = { ...readFilter(request.query), ...(before === undefined ? {} : { before }) };
+			const page = pageOf(await listLetters(db.pool, caller.tenant.id, filter, limit + 1), limit);
+			const maskOf = await createMaskOf(db, caller, page.rows);
+			return { data: page.rows.map((row) => showLetter(row, maskOf(row))), nextCursor: page.nextCursor };
+		},
+	});
+	const one = operation({
+		...shared,
+		path: '/v1/dead-letters/{id}',
+		operationId: 'getDeadLetter',
+		summary: 'Look into a dead letter',
+		description: 'With the message that it is about: where it stands, its recipients and its newest attempts.',
+		answers: { 200: Type.Ref('DeadLetterDetails') },
+		example: DETAILS_EXAMPLE,
+		handle: async (request) => {
+			const caller = callerOf(request);
+			const row = await findLetter(db.pool, caller.tenant.id, request.params.id);
+			if (row === null) throw new Problem('not-found', 'There is no such dead letter.');
+			const { envelope, ...letter } = row;
+			const mask = (await createMaskOf(db, caller, [row]))(row);
+			return {
+				...showLetter(letter, mask),
+				envelope: mask === null ? envelope : mask(envelope),
+				record: letter.recordId === null ? null : await readRecord(db, caller, letter.recordId),
+			};
+		},
+	});
+	return [list, one];
+}
+
+/** The message of a letter, its newest attempts, and for those who may see it what is sent. Null when it is not kept any more. */
+async function readRecord(db: Db, caller: Caller, recordId: string): Promise<object | null> {
+	const row = await findMessage(db.pool, caller.tenant.id, recordId);
+	if (row === null) return null;
+	const sees = caller.capabilities.has('content:read');
+	const [attempts, content] = await Promise.all([
+		readAttempts(db, caller, recordId),
+		sees ? readContent(db, caller.tenant.id, recordId) : null,
+	]);
+	return { ...showMessage(row, caller), lastAttempts: attempts.reverse().slice(0, MOST_ATTEMPTS), content };
+}
+
+/** Makes what masks the text of each letter for a caller who may not read content: with the addresses of its record. */
+async function createMaskOf(
+	{ prisma }: Db,
+	caller: Caller,
+	rows: readonly LetterRow[],
+): Promise<(row: LetterRow) => ReturnType<typeof createAnswerMask> | null> {
+	if (caller.capabilities.has('content:read')) return () => null;
+	const ids = rows.flatMap((row) => (row.recordId === null ? [] : [row.recordId]));
+	const where = { tenantId: caller.tenant.id, id: { in: ids } };
+	const recipients = ids.length === 0 ? [] : await prisma.sendRecipient.findMany({ where, select: { id: true, address: true } });
+	const addresses = new Map<string, string[]>(ids.map((id) => [id, []]));
+	for (const { id, address } of recipients) addresses.get(id)?.push(address);
+	return (row) => createAnswerMask(addresses.get(row.recordId ?? '') ?? []);
+}
+
+function readFilter(query: Readonly<Record<string, string>>): LetterFilter {
+	refuseControls(query);
+	const { status, source, channel, category, type, text, createdAfter, createdBefore } = query;
+	return {
+		...(status === undefined ? {} : { status }),
+		...(source === undefined ? {} : { source }),
+		...(channel === undefined ? {} : { channel }),
+		...(category === undefined ? {} : { category }),
+		...(type === undefined ? {} : { type }),
+		...(text === undefined ? {} : { text }),
+		...(createdAfter === undefined ? {} : { createdAfter: timeIn('createdAfter', createdAfter) }),
+		...(createdBefore === undefined ? {} : { createdBefore: timeIn('createdBefore', createdBefore) }),
+	};
+}
