@@ -1,5 +1,8 @@
 export { metricsTable } from './describe-metrics.js';
 export { createLogger, LOG_LEVELS, type Logger, type LogLevel } from './log.js';
+export { type MessagingStep, messagingAttributes } from './messaging-attributes.js';
 export type { MetricRow } from './metric-row.js';
 export { type Counter, channelLabel, createMetrics, type Gauge, type Histogram, type Metrics } from './metrics.js';
 export { DEPENDENCIES, type Dependency, METRICS, type MetricKey } from './metrics-table.js';
+export { currentSpan, detached, isTracing, type Span, type SpanAttributes, type SpanOptions, startSpan } from './span.js';
+export { type TracingOptions, tracingPart } from './tracing-part.js';

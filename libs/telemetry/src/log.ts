@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 import { type DestinationStream, destination, type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino';
 import { maskLine } from './mask-line.js';
+import { currentIds } from './span.js';
 
 /** A logger of structured lines. Ids are fields; `msg` is a short fixed phrase. */
 export type Logger = PinoLogger;
@@ -15,7 +16,7 @@ const DEEPEST_CAUSE = 5;
 /**
  * Makes a service's logger: one JSON line per event with `time` (ISO 8601), `level` (text), `service` and `pid`.
  * Secrets and mail addresses are masked in every line; an error is logged by type, message, code, stack and causes only,
- * because drivers hang rows and recipients on their errors.
+ * because drivers hang rows and recipients on their errors. Inside a step of a trace a line carries its `traceId` and `spanId`, unless it names its own.
  * `destination` takes whole lines; default: standard output, written at once so that no last line is lost.
  */
 export function createLogger(options: { service: string; level: LogLevel; destination?: DestinationStream }): Logger {
@@ -26,6 +27,7 @@ export function createLogger(options: { service: string; level: LogLevel; destin
 			timestamp: stdTimeFunctions.isoTime,
 			formatters: { level: (label) => ({ level: label }) },
 			serializers: { err: describeError, error: describeError },
+			mixin: currentIds,
 			hooks: { streamWrite: maskLine },
 		},
 		options.destination ?? destination({ fd: 1, sync: true }),

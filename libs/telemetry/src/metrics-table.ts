@@ -82,6 +82,13 @@ export const METRICS = {
 		help: 'Records that are not finished',
 		labels: { channel: CHANNEL_LABELS, status: ['PENDING', 'RETRY', 'SENDING', 'HELD'] },
 	},
+	queueOldestAgeSeconds: {
+		name: 'tidings_queue_oldest_age_seconds',
+		type: 'gauge',
+		unit: 'seconds',
+		help: 'How long the oldest due record has waited for a sender, wherever its message is; 0 when none is due',
+		labels: { route: ROUTE_LABELS, lane: LANES },
+	},
 	outboxEntries: {
 		name: 'tidings_outbox_entries',
 		type: 'gauge',

@@ -47,8 +47,16 @@ export function createMetrics(options: { service: string; version: string; revis
 	const zero = (key: GaugeKey): void => zeroKnown(made.get(key), METRICS[key]);
 	const metrics = { ...Object.fromEntries(made), registry, zero } as unknown as Metrics;
 	metrics.buildInfo.set({ service: options.service, version: options.version, revision: options.revision ?? 'unknown' }, 1);
-	if (options.processMetrics !== false) collectDefaultMetrics({ register: registry });
+	if (options.processMetrics !== false) collectProcess(registry);
 	return metrics;
+}
+
+/** Gauges of prom-client that are named like counters; each is the sum of a metric that stays. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
+function collectProcess(register: Registry): void {
+	collectDefaultMetrics({ register });
+	for (const name of MISNAMED) register.removeSingleMetric(name);
 }
 
 /** A channel as the label value of its metrics. */

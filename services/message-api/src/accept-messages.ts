@@ -1,6 +1,6 @@
 import { type AcceptResult, acceptBatch, type Db, type NewRecord, troubleOf } from '@tidings/db';
 import { now, Problem } from '@tidings/model';
-import { channelLabel, type Logger, type Metrics } from '@tidings/telemetry';
+import { channelLabel, detached, type Logger, type Metrics } from '@tidings/telemetry';
 import { createAcceptQueue, type PendingRequest, type WaitingCaller } from './accept-queue.js';
 import { createFillFlows } from './flow-ids.js';
 import { createWaker } from './wake-after-commit.js';
@@ -47,10 +47,11 @@ export function createAcceptor(options: { readonly pool: Db['pool']; readonly lo
 	const schedule = (): void => {
 		if (isScheduled || queue.length === 0 || inFlight >= IN_FLIGHT) return;
 		isScheduled = true;
-		setImmediate(() => {
+		const run = (): void => {
 			isScheduled = false;
 			while (inFlight < IN_FLIGHT && queue.length > 0) begin(queue.take());
-		});
+		};
+		detached(() => setImmediate(run));
 	};
 	return {
 		accept: (request, bytes) => {

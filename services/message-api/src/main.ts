@@ -2,13 +2,14 @@ import { parseKeys } from '@tidings/crypto';
 import { dbPart, openDb } from '@tidings/db';
 import { VERSION } from '@tidings/model';
 import { retryPolicies, runService } from '@tidings/runtime';
-import { createLogger, createMetrics } from '@tidings/telemetry';
+import { createLogger, createMetrics, tracingPart } from '@tidings/telemetry';
 import { readSettings } from './config.js';
 import { messageApiParts } from './parts.js';
 
 const settings = readSettings();
 const log = createLogger({ service: 'message-api', level: settings.LOG_LEVEL });
 const metrics = createMetrics({ service: 'message-api', version: VERSION });
+const tracing = tracingPart({ service: 'message-api', version: VERSION, log, drainSeconds: settings.TIDINGS_DRAIN_SECONDS });
 const db = openDb({ url: settings.DATABASE_URL, name: 'message-api', connections: settings.TIDINGS_DATABASE_CONNECTIONS, log });
 const api = messageApiParts({
 	db,
@@ -24,7 +25,7 @@ await runService({
 	name: 'message-api',
 	log,
 	metrics,
-	parts: [dbPart(db, metrics), ...api.parts],
+	parts: [tracing, dbPart(db, metrics), ...api.parts],
 	adminPort: settings.TIDINGS_ADMIN_PORT,
 	drainSeconds: settings.TIDINGS_DRAIN_SECONDS,
 });

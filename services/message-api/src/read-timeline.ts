@@ -36,7 +36,8 @@ export async function readTimeline({ prisma }: Db, tenantId: string, id: string)
 			entryOf(attempt.finishedAt, 'attempt', { attemptNo, outcome }),
 		);
 	}
-	if (state?.claimedAt != null) timeline.push(entryOf(state.claimedAt, 'claimed', { attemptNo: state.attemptNo, worker: state.claimedBy }));
+	if (state?.claimedAt != null)
+		timeline.push(entryOf(state.claimedAt, 'claimed', { attemptNo: state.attemptNo, worker: state.claimedBy?.split(' ', 1)[0] ?? null }));
 	if (state?.finishedAt != null) timeline.push(entryOf(state.finishedAt, 'settled', { status: state.status }));
 	for (const act of acts) timeline.push(entryOf(act.at, 'acted', { actor: act.actor, action: act.action, note: noteOf(act.detail) }));
 	return timeline.sort((a, b) => a.at.localeCompare(b.at) || ORDER.indexOf(a.event) - ORDER.indexOf(b.event));

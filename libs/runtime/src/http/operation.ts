@@ -1,4 +1,5 @@
 import type { Capability, ErrorCode, Trace } from '@tidings/model';
+import type { Span } from '@tidings/telemetry';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import type { Caller } from './authenticate.js';
@@ -7,7 +8,10 @@ declare module 'fastify' {
 	interface FastifyRequest {
 		/** Who calls; null where no credential is needed. See `callerOf`. */
 		caller: Caller | null;
+		/** Where the request stands in its trace: what goes on under it carries this `traceparent`. */
 		trace: Trace;
+		/** The step of its trace that the request is; null while traces are not exported. */
+		span: Span | null;
 		/** SHA-256 of the raw body; only there when the request has an Idempotency-Key. */
 		bodySha256: Buffer | null;
 		/** What was asked for; null when there is no such path. */

@@ -9,6 +9,7 @@ import { type ApiInfo, gatherOpenApi, PROBLEM_SCHEMA } from './openapi.js';
 import { ID_PARAMS, NO_QUERY, type Operation, operation, pathPatternOf, routePathOf } from './operation.js';
 import { problemOf, renderProblem } from './problem.js';
 import { createReadBody } from './read-body.js';
+import { traceRequests } from './trace-requests.js';
 import { createValidatorCompiler } from './validate.js';
 
 /** What an API server is made of. */
@@ -61,6 +62,9 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
 		frameworkErrors: (error, request, reply) => refuse(error, request as FastifyRequest, reply as unknown as FastifyReply),
 	});
 	const operations = [...options.operations, openApiOperation(app)];
+	app.setErrorHandler((error, request, reply) => refuse(error, request, reply));
+	app.setNotFoundHandler((request, reply) => refuse(wrongPath(request, reply, operations), request, reply));
+	await traceRequests(app, operations);
 	app.setValidatorCompiler(createValidatorCompiler(options.schemas));
 	for (const schema of [...options.schemas, PROBLEM_SCHEMA]) app.addSchema(schema);
 	app.removeAllContentTypeParsers();
@@ -69,21 +73,16 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
 		createReadBody({ bodyLimit, bodiesLimit: options.bodiesLimit ?? BODIES_LIMIT }, readJsonBody),
 	);
 	app.decorateRequest('caller', null);
-	app.decorateRequest('trace', null as unknown as FastifyRequest['trace']);
 	app.decorateRequest('answer', null as unknown as FastifyRequest['answer']);
 	app.decorateRequest('bodySha256', null);
 	app.decorateRequest('operation', null);
 	app.addHook('onRequest', (request, reply, done) => {
-		const { traceparent } = request.headers;
-		request.trace = continueTrace(typeof traceparent === 'string' ? traceparent : undefined);
 		request.answer = reply.raw;
 		reply.headers(HEADERS).header('tidings-trace-id', request.trace.traceId);
 		if (isReadable(request.url)) done();
 		else done(new Problem('malformed-request', 'The query holds a `%` that begins no UTF-8 character (RFC 3986).'));
 	});
 	app.addHook('onResponse', createReport(options));
-	app.setErrorHandler((error, request, reply) => refuse(error, request, reply));
-	app.setNotFoundHandler((request, reply) => refuse(wrongPath(request, reply, operations), request, reply));
 	await gatherOpenApi(app, options.info, operations);
 	addOperations(app, operations, options.credentials);
 	return app;
@@ -125,7 +124,14 @@ function addOperations(app: FastifyInstance, operations: readonly Operation[], c
 					done(error as Error);
 				}
 			},
-			handler: (request, reply) => one.handle(request as Parameters<Operation['handle']>[0], reply),
+			handler: (request, reply) => {
+				const { span } = request;
+				const given = request as Parameters<Operation['handle']>[0];
+				if (span === null) return one.handle(given, reply);
+				// The step was lost while the body was read, and the caller is known only now.
+				span.set({ 'tidings.tenant.id': request.caller?.tenant.id });
+				return span.run(() => one.handle(given, reply));
+			},
 		});
 	}
 }
@@ -145,13 +151,15 @@ function createRefuse(options: HttpServerOptions): (error: unknown, request: Fas
 		// A request that the server itself could not make sense of has come past no hook.
 		request.trace ??= continueTrace(undefined);
 		const { traceId } = request.trace;
-		if (problem.code === 'internal-error') options.log.error({ traceId, err: problem.cause ?? problem }, 'request failed');
+		const spanId = request.span?.spanId;
+		if (problem.code === 'internal-error') options.log.error({ traceId, spanId, err: problem.cause ?? problem }, 'request failed');
 		else if (problem.code === 'dependency-away' && monotonic() >= quietUntil) {
 			quietUntil = monotonic() + AWAY_QUIET_MS;
-			options.log.warn({ traceId, err: problem.cause }, 'database away');
+			options.log.warn({ traceId, spanId, err: problem.cause }, 'database away');
 		}
 		if (request.operation?.submits === true) options.metrics.acceptRefusalsTotal.inc({ reason: problem.code });
 		const { status, headers, body } = renderProblem(problem, { instance: request.url.split('?', 1)[0] ?? '', traceId });
+		if (status >= 500) request.span?.fail(problem.code);
 		// Bytes, so that no charset is added: JSON has none.
 		return reply.code(status).headers(headers).send(Buffer.from(body));
 	};
@@ -166,8 +174,9 @@ function createReport({ log, metrics }: HttpServerOptions): (request: FastifyReq
 		const level = status >= 500 ? 'error' : status >= 400 ? 'info' : 'debug';
 		if (log.isLevelEnabled(level)) {
 			const tenantId = request.caller?.tenant.id;
+			const spanId = request.span?.spanId;
 			log[level](
-				{ traceId: request.trace.traceId, method: request.method, route, status, ms: Math.round(ms * 10) / 10, tenantId },
+				{ traceId: request.trace.traceId, spanId, method: request.method, route, status, ms: Math.round(ms * 10) / 10, tenantId },
 				'request',
 			);
 		}
