@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { SETTINGS, settingsTable } from '@tidings/runtime';
+import { BROKER_SETTINGS, SERVICE_SETTINGS, settingsTable } from '@tidings/runtime';
 import { type TProperties, Type } from 'typebox';
 
 const services = join(import.meta.dirname, '../../services');
@@ -9,15 +9,22 @@ const services = join(import.meta.dirname, '../../services');
 export async function describeConfig(): Promise<string> {
 	const names = readdirSync(services).filter((name) => existsSync(join(services, name, 'src/config.ts')));
 	const own = await Promise.all(names.sort().map(async (name) => ({ name, settings: await settingsOf(name) })));
-	const shared = Object.entries(SETTINGS).filter(([name]) => !own.some(({ settings }) => name in settings));
 	return `# Settings
 
 Settings are environment variables, read once at the start; every fault is reported at once. Each may also be given as a file: \`DATABASE_URL_FILE\` names
 a file that holds the value of \`DATABASE_URL\`. A service checks its settings without connecting to anything under \`--check-config\`, and explains those
 that it reads under \`--help\`.
 
-${settingsTable('shared by the services', Type.Object(Object.fromEntries(shared)))}
-${own.map(({ name, settings }) => settingsTable(name, Type.Object(settings))).join('\n')}`;
+${settingsTable('every service that runs by itself', Type.Object(SERVICE_SETTINGS))}
+${settingsTable('every service that publishes or consumes', Type.Object(BROKER_SETTINGS))}
+${own.map(({ name, settings }) => sectionOf(name, settings)).join('\n')}`;
+}
+
+/** What a service reads beyond those that many read. */
+function sectionOf(name: string, settings: TProperties): string {
+	const shared = Object.values<unknown>({ ...SERVICE_SETTINGS, ...BROKER_SETTINGS });
+	const own = Object.entries(settings).filter(([, setting]) => !shared.includes(setting));
+	return own.length === 0 ? `## ${name}\n\nIt has no others.\n` : settingsTable(name, Type.Object(Object.fromEntries(own)));
 }
 
 /** What a service adds to the shared settings: the export of its face whose name ends with _SETTINGS. */

@@ -41,6 +41,7 @@ const RECORD: Words<SendStatus, SendAct> = {
 		'settle-late': 'the sender writes a success after its lease was swept',
 		sweep: 'the lease ran out',
 		expire: 'the time after which it is of no use has passed',
+		poison: 'handling its message failed five times in a way that nobody understands',
 		retry: 'a person asks for one more attempt',
 		release: 'a person decides about a held record',
 		cancel: 'a person, or a newer message, takes it back',

@@ -1,6 +1,7 @@
 import {
 	type ClaimedRecord,
 	claimRecords,
+	countNacks,
 	type Db,
 	expireRecords,
 	handOver,
@@ -10,6 +11,7 @@ import {
 	sweepLeases,
 } from '@tidings/db';
 import { type ActContext, cancelMessage, releaseMessage, retryMessage } from '@tidings/message-api';
+import { newId } from '@tidings/model';
 import { type Sender, settlementOf } from '../harness/records.js';
 
 /** One record under test, and the claim that a worker still holds or once held. */
@@ -36,13 +38,26 @@ export const ACTORS: Readonly<Record<string, Actor>> = {
 			channel: 'MAIL',
 			leaseSeconds: 120,
 			worker: 'second',
+			claim: newId(),
 		});
-		return claimed.length + expired === 1;
+		return claimed.length + expired.length === 1;
 	},
 	success: settle('SENT'),
 	failure: settle('RETRY'),
+	poison: async (db, { id, sender }) => {
+		await db.pool.query('update outbox_entry set nacks = 4 where id = $1', [id]);
+		const message = {
+			recordId: id,
+			tenantId: sender.tenantId,
+			topic: 'mail-send-normal',
+			messageId: newId(),
+			envelope: '{}',
+			error: 'bug',
+		};
+		return (await countNacks(db.pool, [message])).includes(id);
+	},
 	sweeper: async (db, { id }) => (await sweepLeases(db.pool, 1_000)).some((one) => one.id === id),
-	expiry: async (db, { id }) => (await expireRecords(db.pool, 1_000)).includes(id),
+	expiry: async (db, { id }) => (await expireRecords(db.pool, 1_000)).some((one) => one.id === id),
 	cancel: async (db, { id, sender }) => (await cancelMessage(context(db), sender.tenantId, id)).kind === 'done',
 	retry: async (db, { id, sender }) => (await retryMessage(context(db), sender.tenantId, id)).kind === 'done',
 	release: async (db, { id, sender }) => (await releaseMessage(context(db), sender.tenantId, id, { resolution: 'resend' })).kind === 'done',

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { claimRecords, type Db, handOver, openDb, settleRecords, sweepLeases } from '@tidings/db';
+import { newId } from '@tidings/model';
 import pg from 'pg';
 import { createDatabase, type TestDatabase } from '../harness/database.js';
 import { eventually } from '../harness/eventually.js';
@@ -41,6 +42,7 @@ async function sending(sender = resending): Promise<Subject> {
 		channel: 'MAIL',
 		leaseSeconds: 120,
 		worker: 'first',
+		claim: newId(),
 	});
 	return { ...subject, claim: claimed[0] ?? null };
 }
@@ -207,6 +209,7 @@ test('a late worker loses to a newer claim: only its attempt row tells of it', a
 		channel: 'MAIL',
 		leaseSeconds: 120,
 		worker: 'second',
+		claim: newId(),
 	});
 	expect(newer.claimed[0]?.attemptNo).toBe(2);
 	expect(await ACTORS.success?.(db, subject)).toBe(false);
@@ -221,6 +224,23 @@ test('a stale duplicate claims nothing before the due time, and nothing twice at
 	await db.pool.query('update send_state set due_at = now() where id = $1', [subject.id]);
 	const wins = await Promise.all(Array.from({ length: 8 }, () => ACTORS.worker?.(db, subject)));
 	expect(wins.filter(Boolean)).toHaveLength(1);
+});
+
+test('a claim that is repeated while its first statement is still at work gets what that one claims, under one attempt', async () => {
+	const { id, sender } = await pending();
+	const claimant = { channel: 'MAIL', leaseSeconds: 120, worker: 'first', claim: newId() } as const;
+	const claim = () => claimRecords(db.pool, [{ recordId: id, tenantId: sender.tenantId }], claimant);
+	await blocker.query('begin');
+	await blocker.query('select from send_state where id = $1 for update', [id]);
+	const lost = claim();
+	await atTheBarrier(1, lost);
+	const repeated = claim();
+	await atTheBarrier(2, repeated);
+	await blocker.query('commit');
+	await lost;
+	expect((await repeated).claimed).toEqual([expect.objectContaining({ id, attemptNo: 1 })]);
+	expect((await claimRecords(db.pool, [{ recordId: id, tenantId: sender.tenantId }], { ...claimant, claim: newId() })).claimed).toEqual([]);
+	expect(await standingOf(db, id)).toMatchObject({ status: 'SENDING', attemptNo: 1, version: 1, entries: 0 });
 });
 
 test('a message of another tenant claims nothing', async () => {

@@ -62,7 +62,10 @@ test('what it writes about itself is complete and private', () => {
 test('it is ready, describes itself and shows its metrics', async () => {
 	const { facts } = running;
 	const admin = new URL(facts.metrics).origin;
-	expect(await (await fetch(`${admin}/readyz`)).json()).toEqual({ status: 'ok', checks: { postgres: 'ok', broker: 'ok' } });
+	expect(await (await fetch(`${admin}/readyz`)).json()).toEqual({
+		status: 'ok',
+		checks: { postgres: 'ok', broker: 'ok', 'mail-sender': 'ok', 'dead-letter-topics': 'ok', 'dead-letter-archive': 'ok' },
+	});
 	expect((await fetch(`${admin}/livez`)).status).toBe(200);
 	expect(await (await fetch(facts.metrics)).text()).toContain('tidings_records_accepted_total');
 	expect(await (await fetch(facts.openapi)).json()).toMatchObject({ openapi: expect.stringMatching(/^3\.1/) });

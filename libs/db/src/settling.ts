@@ -46,5 +46,11 @@ export type Settlement = {
 	readonly recipients: readonly RecipientRow[];
 };
 
-/** How a settlement ended: where the record is now, and what the publishers need to be told. */
-export type Settled = { readonly id: string; readonly status: string; readonly dueAt: Date | null; readonly flowId: string };
+/** How a settlement ended: where the record is now, what the publishers need to be told, and whether a dead letter was opened. */
+export type Settled = {
+	readonly id: string;
+	readonly status: string;
+	readonly dueAt: Date | null;
+	readonly flowId: string;
+	readonly lettered: boolean;
+};

@@ -1,43 +1,73 @@
-import { type ClaimedRecord, claimRecords } from '@tidings/db';
-import { monotonic } from '@tidings/model';
+import { type Claimant, type ClaimedRecord, claimRecords, type Expired } from '@tidings/db';
+import { monotonic, newId } from '@tidings/model';
 import { channelLabel } from '@tidings/telemetry';
-import { type DeliveryContext, giveUp } from './context.js';
-import type { DeliveryMessage } from './message.js';
+import type { DeliveryContext } from './context.js';
+import { giveUp } from './give-up.js';
+import type { HeldMessage } from './message.js';
+import { isPassing } from './persist.js';
 
 /** A message and the record that it got hold of. */
 export type Claimed = {
-	readonly message: DeliveryMessage;
+	readonly message: HeldMessage;
 	readonly record: ClaimedRecord /** Of the monotonic clock. */;
 	readonly claimedAt: number;
 };
 
-/** Claims the records of these messages in one statement. A message that claims nothing is stale and is acknowledged; so is the second of two for one record. */
-export async function claimWaiting(context: DeliveryContext, messages: readonly DeliveryMessage[]): Promise<Claimed[]> {
-	const { db, provider, log, metrics, route } = context;
-	let claimedAt = monotonic();
-	let records: Map<string, ClaimedRecord>;
+/**
+ * Claims the records of these messages in one statement. A message that claims nothing is stale and is acknowledged; so is the second of two for one record.
+ * When the answer to a claim is lost with its connection, the repeated statement finds what the first one got. Messages whose claim fails in an unknown way
+ * are parted by halves, so that one of them does not hold back two hundred, nor count against them.
+ */
+export async function claimWaiting(context: DeliveryContext, messages: readonly HeldMessage[]): Promise<Claimed[]> {
+	const { provider, log, metrics } = context;
+	const claimant = { channel: provider.channel, leaseSeconds: context.leaseSeconds, worker: context.worker, claim: newId() };
+	let answer: Answer;
 	try {
-		const claimant = { channel: provider.channel, leaseSeconds: context.leaseSeconds, worker: context.worker };
-		const { claimed, expired } = await context.persist(() => {
-			// Anew at each try: the lease begins when the database answers, not when it went away.
-			claimedAt = monotonic();
-			return claimRecords(db.pool, messages, claimant);
-		});
-		records = new Map(claimed.map((record) => [record.id, record]));
-		if (expired > 0) log.info({ records: expired }, 'records came too late and are EXPIRED');
+		// failpoint: received
+		answer = await claimAll(context, messages, claimant);
 	} catch (error) {
-		giveUp(context, messages, error);
+		if (messages.length > 1 && !isPassing(error)) {
+			const half = messages.length >> 1;
+			return [...(await claimWaiting(context, messages.slice(0, half))), ...(await claimWaiting(context, messages.slice(half)))];
+		}
+		await giveUp(context, messages, error);
 		return [];
 	}
-	metrics.claimDurationSeconds.observe({ channel: channelLabel(provider.channel) }, (monotonic() - claimedAt) / 1000);
-	const claimed: Claimed[] = [];
+	const channel = channelLabel(provider.channel);
+	if (answer.expired.length > 0) log.info({ records: answer.expired.length }, 'records came too late and are EXPIRED');
+	for (const { attemptNo, lettered } of answer.expired) {
+		metrics.attemptsPerRecord.observe({ channel, outcome: 'expired' }, attemptNo);
+		if (lettered) metrics.deadLettersTotal.inc({ source: 'EXPIRED', channel });
+	}
+	metrics.claimDurationSeconds.observe({ channel }, (monotonic() - answer.claimedAt) / 1000);
+	return partStale(context, messages, answer);
+}
+
+type Answer = { readonly claimed: readonly ClaimedRecord[]; readonly expired: readonly Expired[]; readonly claimedAt: number };
+
+async function claimAll({ db, persist }: DeliveryContext, messages: readonly HeldMessage[], claimant: Claimant): Promise<Answer> {
+	return await persist(async () => {
+		// Anew at each try: the lease begins when the database answers, not when it went away.
+		const claimedAt = monotonic();
+		return { ...(await claimRecords(db.pool, messages, claimant)), claimedAt };
+	});
+}
+
+function partStale({ metrics, route }: DeliveryContext, messages: readonly HeldMessage[], { claimed, claimedAt }: Answer): Claimed[] {
+	const records = new Map(claimed.map((record) => [record.id, record]));
+	const mine: Claimed[] = [];
 	for (const message of messages) {
 		const record = records.get(message.recordId);
 		records.delete(message.recordId);
 		if (record === undefined) {
 			metrics.messagesConsumedTotal.inc({ route, lane: message.lane, result: 'stale' });
 			message.ack();
-		} else claimed.push({ message, record, claimedAt });
+		} else {
+			message.span.set({ 'tidings.attempt.no': record.attemptNo });
+			// A retry is published under the step that accepted the record, as the first try was: the link says that it is no second branch of it.
+			if (record.attemptNo > 1) message.span.link(record.traceparent);
+			mine.push({ message, record, claimedAt });
+		}
 	}
-	return claimed;
+	return mine;
 }

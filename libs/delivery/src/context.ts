@@ -1,7 +1,6 @@
 import type { Db } from '@tidings/db';
 import type { RetryPolicy, Route } from '@tidings/model';
 import type { Logger, Metrics } from '@tidings/telemetry';
-import type { DeliveryMessage } from './message.js';
 import type { Persist } from './persist.js';
 import type { Provider } from './provider.js';
 
@@ -10,14 +9,18 @@ export type DeliveryOptions = {
 	readonly db: Db;
 	readonly provider: Provider;
 	readonly route: Route;
-	/** Shown in attempts; unique per process. */
+	/** Shown in attempts; unique per process, without a blank. */
 	readonly worker: string;
 	/** Sends at once through one provider config. */
 	readonly slots: number;
 	/** How long a claim holds, and how long one attempt may take: less than that. */
 	readonly leaseSeconds: number;
 	readonly deadlineSeconds: number;
+	/** A message that failed in an unknown way comes back after this many milliseconds; default 30,000. */
+	readonly nackMs?: number;
 	readonly policyOf: (type: string) => RetryPolicy;
+	/** The broker's kind as traces show it. */
+	readonly messagingSystem: string;
 	readonly log: Logger;
 	readonly metrics: Metrics;
 	/** Told when the database is away (take nothing new) and when it is back. */
@@ -25,16 +28,12 @@ export type DeliveryOptions = {
 };
 
 /** What the acts of a delivery share. */
-export type DeliveryContext = DeliveryOptions & { readonly persist: Persist };
-
-/** A message that failed in an unknown way comes back after this long. */
-const NACK_MS = 30_000;
-
-/** Hands messages back because handling them failed in a way that nobody understands. */
-export function giveUp({ log, metrics, route }: DeliveryOptions, messages: readonly DeliveryMessage[], error: unknown): void {
-	log.error({ err: error, records: messages.map((one) => one.recordId) }, 'handling failed in an unknown way; the messages come back');
-	for (const message of messages) {
-		metrics.messagesConsumedTotal.inc({ route, lane: message.lane, result: 'nacked' });
-		message.nack(NACK_MS);
-	}
-}
+export type DeliveryContext = DeliveryOptions & {
+	readonly persist: Persist;
+	/** Whether nothing new is taken any more. */
+	readonly stopping: () => boolean;
+	/** Aborted when the sender stops and what is not handed over is given back. */
+	readonly cut: AbortSignal;
+	/** Aborted after that, when no answer is waited for any more. */
+	readonly last: AbortSignal;
+};

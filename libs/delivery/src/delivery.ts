@@ -1,9 +1,13 @@
 import { findConfigs } from '@tidings/db';
+import { decodeEnvelope, monotonic } from '@tidings/model';
+import { archivePoison, type Poison, poisonOf } from './archive-poison.js';
 import { createBatch } from './batch.js';
-import { claimWaiting } from './claim-waiting.js';
-import { type DeliveryContext, type DeliveryOptions, giveUp } from './context.js';
+import { type Claimed, claimWaiting } from './claim-waiting.js';
+import type { DeliveryContext, DeliveryOptions } from './context.js';
+import { createEnding } from './ending.js';
+import { giveUp } from './give-up.js';
 import { createLines } from './lines.js';
-import type { DeliveryMessage } from './message.js';
+import type { DeliveryMessage, HeldMessage } from './message.js';
 import { createPersist } from './persist.js';
 import { createPulse } from './pulse.js';
 import { sendClaimed } from './send-claimed.js';
@@ -11,12 +15,18 @@ import { type Ended, settleEnded } from './settle-ended.js';
 
 /** Delivers messages: claim → provider → settle → ack, in batches where the database is concerned. */
 export type Delivery = {
+	/** Takes a message. What cannot be read, or names no record, is archived as poison and acknowledged. */
 	take(message: DeliveryMessage): void;
 	/** Claims nothing any more; what waits is let go un-acked. */
 	quiet(): void;
-	/** Resolves when every claimed record is settled. */
-	drained(): Promise<void>;
+	/**
+	 * Resolves when every claimed record is settled. `leftMs`: time until the process has to end; absent, as long as it takes. Shortly before, what is not handed over
+	 * to its last byte is given back, due at once and nothing burnt; shortly after that, what the provider has not answered is settled as ambiguous.
+	 */
+	drained(leftMs?: number): Promise<void>;
 };
+
+type Taken = { readonly configId: string; readonly message: HeldMessage };
 
 /** Rows of one statement at most. */
 const BATCH = 200;
@@ -31,27 +41,28 @@ const SETTLE_MS = 20;
 /** Makes a delivery for one channel. Messages wait in a line for each provider config; a slot is free again when the provider has answered, before the settlement. */
 export function createDelivery(options: DeliveryOptions): Delivery {
 	let quiet = false;
-	const context: DeliveryContext = {
-		...options,
-		persist: createPersist({ log: options.log, onAway: options.onAway, stopping: () => quiet }),
-	};
-	const lines = createLines<DeliveryMessage>(options.slots);
+	const stopping = (): boolean => quiet;
+	const ending = createEnding();
+	const persist = createPersist({ log: options.log, onAway: options.onAway, stopping });
+	const context: DeliveryContext = { ...options, persist, stopping, cut: ending.cut, last: ending.last };
+	const lines = createLines<HeldMessage>(options.slots);
 	const sending = new Set<Promise<void>>();
-	const arrivals = createBatch<DeliveryMessage>({ limit: BATCH, mostMs: LOOK_UP_MS, handle: (messages) => lineUp(messages) });
+	const poisons = createBatch<Poison>({ limit: BATCH, mostMs: LOOK_UP_MS, handle: (items) => archivePoison(context, items) });
+	const arrivals = createBatch<HeldMessage>({ limit: BATCH, mostMs: LOOK_UP_MS, handle: (messages) => lineUp(messages) });
 	const settlements = createBatch<Ended>({ limit: BATCH, mostMs: SETTLE_MS, handle: (items) => settleEnded(context, items) });
 
-	const lineUp = async (messages: readonly DeliveryMessage[]): Promise<void> => {
+	const lineUp = async (messages: readonly HeldMessage[]): Promise<void> => {
 		try {
 			const configs = await context.persist(() => findConfigs(options.db.pool, messages));
 			for (const message of messages) {
 				const configId = configs.get(message.recordId);
-				if (configId === undefined) message.poison('there is no such record');
-				else if (quiet) options.metrics.messagesInFlight.dec({ route: options.route });
+				if (configId === undefined) poisons.add(poisonOf(message, 'there is no such record'));
+				else if (quiet) message.letGo();
 				else lines.add(configId, message);
 			}
 			claims.wake();
 		} catch (error) {
-			giveUp(options, messages, error);
+			await giveUp(context, messages, error);
 		}
 	};
 	/** One claim at a time: what becomes free meanwhile makes the next one larger. */
@@ -60,7 +71,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 		if (taken.length > 0) await claim(taken);
 		return taken.length;
 	});
-	const claim = async (taken: readonly { configId: string; message: DeliveryMessage }[]): Promise<void> => {
+	const claim = async (taken: readonly Taken[]): Promise<void> => {
 		const claimed = await claimWaiting(
 			context,
 			taken.map((one) => one.message),
@@ -68,48 +79,53 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 		const mine = new Map(claimed.map((one) => [one.message, one]));
 		for (const { configId, message } of taken) {
 			const one = mine.get(message);
-			if (one === undefined) {
-				lines.release(configId);
-				continue;
-			}
-			const flight = sendClaimed(context, one)
-				.catch(bug(message))
-				.then((ended) => {
-					sending.delete(flight);
-					if (ended !== null) settlements.add(ended);
-					const starving = lines.release(configId);
-					if (lines.waiting > 0) claims.wake(starving);
-				});
-			sending.add(flight);
+			if (one === undefined) lines.release(configId);
+			else fly(configId, one);
 		}
 		if (lines.waiting > 0) claims.wake();
 	};
-
-	/** Whatever breaks here, the slot is given back. */
-	const bug =
-		(message: DeliveryMessage) =>
-		(error: unknown): null => {
-			giveUp(options, [message], error);
-			return null;
-		};
+	const fly = (configId: string, one: Claimed): void => {
+		const flight = sendClaimed(context, one)
+			// Whatever breaks here, the slot is given back.
+			.catch((error: unknown) => giveUp(context, [one.message], error).then(() => null))
+			.then((ended) => {
+				sending.delete(flight);
+				if (ended !== null) settlements.add(ended);
+				const starving = lines.release(configId);
+				if (lines.waiting > 0) claims.wake(starving);
+			});
+		sending.add(flight);
+	};
 
 	return {
-		take: (message) => arrivals.add(counted(options, message)),
+		take: (message) => {
+			const held = hold(options, message);
+			const envelope = decodeEnvelope(message.payload);
+			if (typeof envelope === 'string') {
+				poisons.add(poisonOf(held, envelope));
+				return;
+			}
+			message.span.set({ 'tidings.record.id': envelope.recordId, 'tidings.tenant.id': envelope.tenantId });
+			arrivals.add({ ...held, ...envelope, receivedAt: monotonic() });
+		},
 		quiet: () => {
 			quiet = true;
-			options.metrics.messagesInFlight.dec({ route: options.route }, lines.clear().length);
+			for (const message of lines.clear()) message.letGo();
 		},
-		drained: async () => {
+		drained: async (leftMs) => {
+			const callOff = leftMs === undefined ? () => undefined : ending.begin(leftMs);
 			await arrivals.drained();
 			await claims.idle();
 			while (sending.size > 0) await Promise.all(sending);
 			await settlements.drained();
+			await poisons.drained();
+			callOff();
 		},
 	};
 }
 
-/** The message, counted as in flight until it is acknowledged, handed back or archived. */
-function counted({ metrics, route }: DeliveryOptions, message: DeliveryMessage): DeliveryMessage {
+/** The message, counted as in flight until it is acknowledged, handed back or let go. */
+function hold({ metrics, route }: DeliveryOptions, message: DeliveryMessage): DeliveryMessage & { letGo(): void } {
 	metrics.messagesInFlight.inc({ route });
 	const ending =
 		<Args extends unknown[]>(act: (...args: Args) => void) =>
@@ -117,5 +133,5 @@ function counted({ metrics, route }: DeliveryOptions, message: DeliveryMessage):
 			metrics.messagesInFlight.dec({ route });
 			act(...args);
 		};
-	return { ...message, ack: ending(message.ack), nack: ending(message.nack), poison: ending(message.poison) };
+	return { ...message, ack: ending(message.ack), nack: ending(message.nack), letGo: ending(() => undefined) };
 }

@@ -1,8 +1,10 @@
 import type { AttemptRow, ClaimedRecord, RecipientRow, Settlement } from '@tidings/db';
 import { decide, isFinal, type Outcome, type RecipientOutcome, type RetryDecision, type RetryPolicy } from '@tidings/model';
 
-/** An outcome that asks for a settlement. */
+/** An outcome that asks for a settlement. `given-back` goes back as it came: due at once, and nothing is burnt. */
 export type Settled = Exclude<Outcome, { kind: 'withheld' }>;
+
+type Tried = Exclude<Settled, { kind: 'given-back' }>;
 
 /** What judging needs besides the record and the outcome. */
 export type Judging = {
@@ -14,6 +16,7 @@ export type Judging = {
 
 /** Turns what a provider answered into what is written: the decision, the attempt row and the recipients. */
 export function judge(record: ClaimedRecord, outcome: Settled, judging: Judging): Settlement {
+	if (outcome.kind === 'given-back') return giveBack(record, judging);
 	const acceptedBefore = record.recipients.filter((one) => one.outcome === 'ACCEPTED').length;
 	const decision = decide(
 		{
@@ -29,16 +32,39 @@ export function judge(record: ClaimedRecord, outcome: Settled, judging: Judging)
 	);
 	const accepted = acceptedBefore + (outcome.kind === 'answered' ? outcome.recipients.filter((one) => one.kind === 'accepted').length : 0);
 	return {
-		id: record.id,
-		tenantId: record.tenantId,
-		configId: record.configId,
-		attemptNo: record.attemptNo,
-		version: record.version,
+		...fenceOf(record),
 		...destination(decision),
 		partial: accepted > 0 && accepted < record.recipients.length,
 		attempt: attemptRow(record, outcome, judging),
 		recipients: recipientRows(record, outcome),
 	};
+}
+
+function giveBack(record: ClaimedRecord, { provider, worker }: Judging): Settlement {
+	const accepted = record.recipients.filter((one) => one.outcome === 'ACCEPTED').length;
+	const { publishedAt, claimedAt: startedAt } = record;
+	const nothing = { category: null, stage: null, code: null, enhancedCode: null, providerMessageId: null } as const;
+	const text = 'The sender stopped before the content was handed over: given back, and nothing was sent.';
+	return {
+		...fenceOf(record),
+		to: 'RETRY',
+		delaySeconds: 0,
+		burns: false,
+		waits: false,
+		partial: accepted > 0 && accepted < record.recipients.length,
+		attempt: { provider, worker, publishedAt, startedAt, outcome: 'UNKNOWN', ambiguous: false, text, ...nothing },
+		recipients: [],
+	};
+}
+
+function fenceOf({
+	id,
+	tenantId,
+	configId,
+	attemptNo,
+	version,
+}: ClaimedRecord): Pick<Settlement, 'id' | 'tenantId' | 'configId' | 'attemptNo' | 'version'> {
+	return { id, tenantId, configId, attemptNo, version };
 }
 
 function destination(decision: RetryDecision): Pick<Settlement, 'to' | 'delaySeconds' | 'burns' | 'waits'> {
@@ -58,7 +84,7 @@ function destination(decision: RetryDecision): Pick<Settlement, 'to' | 'delaySec
 	}
 }
 
-function attemptRow(record: ClaimedRecord, outcome: Settled, { provider, worker }: Judging): AttemptRow {
+function attemptRow(record: ClaimedRecord, outcome: Tried, { provider, worker }: Judging): AttemptRow {
 	const { publishedAt, claimedAt: startedAt } = record;
 	if (outcome.kind === 'ambiguous') {
 		const { category, stage, code, enhancedCode, text } = outcome;
@@ -85,7 +111,7 @@ function attemptRow(record: ClaimedRecord, outcome: Settled, { provider, worker 
 	};
 }
 
-function recipientRows(record: ClaimedRecord, outcome: Settled): RecipientRow[] {
+function recipientRows(record: ClaimedRecord, outcome: Tried): RecipientRow[] {
 	if (outcome.kind === 'ambiguous') {
 		const { category, stage, code, enhancedCode, text } = outcome;
 		return record.recipients

@@ -1,12 +1,26 @@
 import type { Envelope, Lane } from '@tidings/model';
+import type { Span } from '@tidings/telemetry';
 
-/** A message from the broker, reduced to what delivering needs. */
-export type DeliveryMessage = Envelope & {
+/** A message as it came from the broker, reduced to what delivering needs. It is settled once: by an ack, or by a nack. */
+export type DeliveryMessage = {
 	readonly lane: Lane;
-	/** Call once the database knows everything about it. */
+	/** Where it came from: by these two it is archived once. */
+	readonly topic: string;
+	readonly messageId: string;
+	readonly payload: Uint8Array;
+	/** The step of its trace that handles it. Whoever consumes it ends it with the ack or the nack. */
+	readonly span: Span;
+	/** Called once the database knows everything about it. */
 	ack(): void;
-	/** Call when handling it failed in a way that nobody understands. */
+	/** Called when handling it failed in a way that nobody understands; it comes again after so many milliseconds. */
 	nack(delayMs: number): void;
-	/** Call when it names a record that does not exist. */
-	poison(reason: string): void;
 };
+
+/** A message in hand whose envelope could be read. */
+export type HeldMessage = DeliveryMessage &
+	Envelope & {
+		/** When it was taken, of the monotonic clock. */
+		readonly receivedAt: number;
+		/** Neither acked nor nacked: it stays with the broker, which hands it out again once this consumer is closed. */
+		letGo(): void;
+	};

@@ -44,7 +44,8 @@ export function createPersist(options: { log: Logger; onAway: (away: boolean) =>
 	};
 }
 
-function isPassing(error: unknown): boolean {
+/** Whether an error says that the database is away or wants the statement again: nothing is wrong with what was asked. */
+export function isPassing(error: unknown): boolean {
 	const trouble = troubleOf(error);
 	return trouble === 'away' || trouble === 'retryable';
 }

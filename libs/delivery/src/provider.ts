@@ -1,11 +1,13 @@
 import type { ClaimedRecord } from '@tidings/db';
 import type { Channel, Outcome } from '@tidings/model';
+import type { Span } from '@tidings/telemetry';
 
 /**
  * Sends a prepared record. `handOver` is awaited just before the content is given to the provider: false means that nothing may be sent (`withheld`).
- * Answers with an outcome and never throws for a "no".
+ * `cut` is aborted when the sender stops: what is not handed over to its last byte then ends at once as `given-back`; what is goes on until its answer.
+ * `span` is the step of this call, which is told where it goes (`server.address`, `server.port`). Answers with an outcome and never throws for a "no".
  */
-export type Send = (handOver: () => Promise<boolean>) => Promise<Outcome>;
+export type Send = (handOver: () => Promise<boolean>, cut: AbortSignal, span: Span) => Promise<Outcome>;
 
 /** One channel's way to the outside. */
 export type Provider = {

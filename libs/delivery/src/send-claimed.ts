@@ -1,47 +1,77 @@
-import { type ClaimedRecord, handOver } from '@tidings/db';
+import { handOver } from '@tidings/db';
 import { monotonic, type Outcome, random } from '@tidings/model';
-import { channelLabel } from '@tidings/telemetry';
+import { channelLabel, messagingAttributes, type Span } from '@tidings/telemetry';
 import type { Claimed } from './claim-waiting.js';
-import { type DeliveryContext, giveUp } from './context.js';
+import type { DeliveryContext } from './context.js';
+import { giveUp } from './give-up.js';
 import { judge } from './judge.js';
+import type { HeldMessage } from './message.js';
+import { outcomeLabel } from './outcome-label.js';
 import type { Send } from './provider.js';
 import type { Ended } from './settle-ended.js';
+import { traceCall } from './trace-call.js';
 
 /** Sends one claimed record and judges the answer. Null: there is nothing to settle, for somebody else owns the record now or nobody knows what broke. */
-export async function sendClaimed(context: DeliveryContext, { message, record, claimedAt }: Claimed): Promise<Ended | null> {
+export async function sendClaimed(context: DeliveryContext, one: Claimed): Promise<Ended | null> {
+	const { message, record, claimedAt } = one;
 	const { provider, metrics } = context;
 	let began = monotonic();
 	let outcome: Outcome;
 	try {
+		// failpoint: claimed
 		const send = await context.persist(() => provider.prepare(record));
 		began = monotonic();
 		if (began - claimedAt > 1000 * (context.leaseSeconds - context.deadlineSeconds))
 			throw new Error('too little of the lease is left to send');
-		outcome = await sendOpen(context, record, send);
+		outcome = await sendOpen(context, one, send);
+		// failpoint: sent
 	} catch (error) {
 		// From here the lease and the budget count: the sweeper takes the record when the lease has run out.
-		giveUp(context, [message], error);
+		await giveUp(context, [message], error);
 		return null;
 	}
-	metrics.providerDurationSeconds.observe(
-		{ channel: channelLabel(provider.channel), provider: provider.name, outcome: labelOf(outcome) },
-		(monotonic() - began) / 1000,
-	);
+	if (outcome.kind !== 'given-back') {
+		metrics.providerDurationSeconds.observe(
+			{ channel: channelLabel(provider.channel), provider: provider.name, outcome: outcomeLabel(outcome) },
+			(monotonic() - began) / 1000,
+		);
+	}
 	if (outcome.kind === 'withheld') {
 		metrics.transitionsLostTotal.inc({ from: 'SENDING', by: 'worker' });
 		message.ack();
 		return null;
 	}
 	const judging = { policy: context.policyOf(record.type), provider: provider.name, worker: context.worker, random: random() };
-	return { record, message, settlement: judge(record, outcome, judging), claimedAt };
+	return { record, message, settlement: judge(record, outcome, judging), settling: startSettle(context, message) };
 }
 
-async function sendOpen({ db }: DeliveryContext, record: ClaimedRecord, send: Send): Promise<Outcome> {
+/** The step from the provider's answer until all is written down and the message is acked. */
+function startSettle({ messagingSystem: system }: DeliveryContext, { span, topic, messageId, recordId, tenantId }: HeldMessage): Span {
+	const attributes = messagingAttributes({ system, operation: 'settle', topic, messageId, recordId, tenantId });
+	return span.child(`settle ${topic}`, { kind: 'client', attributes });
+}
+
+async function sendOpen(context: DeliveryContext, { message, record }: Claimed, send: Send): Promise<Outcome> {
 	if (!record.recipients.some((one) => one.outcome === 'OPEN')) return { kind: 'answered', recipients: [], providerMessageId: null };
-	return await send(() => handOver(db.pool, record));
+	if (context.cut.aborted) return { kind: 'given-back' };
+	const markHandOver = () => handOver(context.db.pool, record);
+	return await traceCall(context, message, (span) => untilLast(send(markHandOver, context.cut, span), context.last));
 }
 
-function labelOf(outcome: Outcome): 'accepted' | 'refused' | 'ambiguous' | 'withheld' {
-	if (outcome.kind !== 'answered') return outcome.kind;
-	return outcome.recipients.some((one) => one.kind === 'refused') ? 'refused' : 'accepted';
+/** What is settled when the process cannot wait any longer: everything was handed over, or else the cut would have ended it. */
+const UNANSWERED: Outcome = {
+	kind: 'ambiguous',
+	category: 'UNKNOWN',
+	stage: 'DOT',
+	code: null,
+	enhancedCode: null,
+	text: 'The sender had to stop before the server answered.',
+};
+
+function untilLast(sending: Promise<Outcome>, last: AbortSignal): Promise<Outcome> {
+	return new Promise((resolve, reject) => {
+		const stop = (): void => resolve(UNANSWERED);
+		last.addEventListener('abort', stop, { once: true });
+		sending.then(resolve, reject).finally(() => last.removeEventListener('abort', stop));
+	});
 }

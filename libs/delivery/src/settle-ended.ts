@@ -1,15 +1,16 @@
 import { type ClaimedRecord, type Settled, type Settlement, settleLate, settleRecords, troubleOf, wakeFlows } from '@tidings/db';
 import { monotonic, now } from '@tidings/model';
-import { channelLabel } from '@tidings/telemetry';
-import { type DeliveryContext, giveUp } from './context.js';
-import type { DeliveryMessage } from './message.js';
+import { channelLabel, type Span } from '@tidings/telemetry';
+import type { DeliveryContext } from './context.js';
+import { giveUp } from './give-up.js';
+import type { HeldMessage } from './message.js';
 
-/** One attempt that ended, with all that is needed to write it down. `claimedAt` is of the monotonic clock. */
+/** One attempt that ended, with all that is needed to write it down, and the step of its trace that does so. */
 export type Ended = {
 	readonly record: ClaimedRecord;
-	readonly message: DeliveryMessage;
+	readonly message: HeldMessage;
 	readonly settlement: Settlement;
-	readonly claimedAt: number;
+	readonly settling: Span;
 };
 
 /**
@@ -34,13 +35,19 @@ async function settleApart(context: DeliveryContext, items: readonly Ended[]): P
 			await settleApart(context, items.slice(half));
 			return;
 		}
+		for (const { settling } of items) {
+			settling.fail('unexpected');
+			settling.end();
+		}
 		const messages = items.map((item) => item.message);
-		giveUp(context, messages, error);
+		await giveUp(context, messages, error);
 		return;
 	}
-	for (const { message, claimedAt } of items) {
+	// failpoint: settled
+	for (const { message, settling } of items) {
+		settling.end();
 		metrics.messagesConsumedTotal.inc({ route, lane: message.lane, result: 'acked' });
-		metrics.processDurationSeconds.observe({ route }, (monotonic() - claimedAt) / 1000);
+		metrics.processDurationSeconds.observe({ route }, (monotonic() - message.receivedAt) / 1000);
 		message.ack();
 	}
 }
@@ -65,7 +72,7 @@ async function settle(context: DeliveryContext, items: readonly Ended[]): Promis
 	for (const item of items) report(context, item, won.get(item.record.id));
 }
 
-function report({ provider, log, metrics }: DeliveryContext, { record, settlement }: Ended, settled: Settled | undefined): void {
+function report({ provider, log, metrics }: DeliveryContext, { record, message, settlement }: Ended, settled: Settled | undefined): void {
 	const channel = channelLabel(provider.channel);
 	const { attempt } = settlement;
 	const status = settled?.status ?? 'lost';
@@ -81,8 +88,7 @@ function report({ provider, log, metrics }: DeliveryContext, { record, settlemen
 		metrics.acceptToSentSeconds.observe({ channel, lane: record.lane }, Math.max(0, (now().getTime() - record.createdAt.getTime()) / 1000));
 	const end = END_LABELS[status];
 	if (end !== undefined) metrics.attemptsPerRecord.observe({ channel, outcome: end }, record.attemptNo);
-	if (status === 'DEAD_LETTER' || status === 'HELD')
-		metrics.deadLettersTotal.inc({ source: status === 'HELD' ? 'AMBIGUOUS' : 'SEND_EXHAUSTED', channel });
+	if (settled?.lettered === true) metrics.deadLettersTotal.inc({ source: LETTER_SOURCES[status] ?? 'SEND_EXHAUSTED', channel });
 	const { category, stage, code, enhancedCode } = attempt;
 	const answer = category === null ? {} : { category, stage, code, enhancedCode };
 	log.info(
@@ -90,6 +96,7 @@ function report({ provider, log, metrics }: DeliveryContext, { record, settlemen
 			recordId: record.id,
 			tenantId: record.tenantId,
 			traceId: record.traceId,
+			spanId: message.span.spanId,
 			attemptNo: record.attemptNo,
 			status,
 			outcome: attempt.outcome,
@@ -105,6 +112,8 @@ const END_LABELS: Readonly<Record<string, 'sent' | 'failed' | 'dead_letter' | 'e
 	DEAD_LETTER: 'dead_letter',
 	EXPIRED: 'expired',
 };
+
+const LETTER_SOURCES: Readonly<Record<string, 'AMBIGUOUS' | 'EXPIRED'>> = { HELD: 'AMBIGUOUS', EXPIRED: 'EXPIRED' };
 
 const OUTCOME_LABELS = {
 	SENT: 'accepted',

@@ -49,7 +49,7 @@ export type RetryDecision =
 
 /** What the decision is made from: the attempt's outcome and the record's counts before it. */
 export type Attempted = {
-	readonly outcome: Exclude<Outcome, { kind: 'withheld' }>;
+	readonly outcome: Exclude<Outcome, { kind: 'withheld' | 'given-back' }>;
 	/** Burnt attempts before this one, and how many may burn in all. */
 	readonly budgetUsed: number;
 	readonly budgetMax: number;

@@ -31,3 +31,13 @@ export function topicsOf(route: Route): { topic: string; subscription: string; l
 	const subscription = ROUTES.find((row) => row.route === route)?.service ?? route;
 	return LANES.map((lane) => ({ topic: topicOf(route, lane), subscription, lane }));
 }
+
+/** The topic of messages that the broker gave up on, for one topic. */
+export function deadLetterTopicOf(topic: string): string {
+	return `${topic}-DLQ`;
+}
+
+/** The dead-letter topics of a route, one for each lane, each with the subscription of the service that archives them. They are made together with the topics: what nobody subscribes to is gone. */
+export function deadLettersOf(route: Route): { topic: string; subscription: string; lane: Lane }[] {
+	return LANES.map((lane) => ({ topic: deadLetterTopicOf(topicOf(route, lane)), subscription: 'dead-letter', lane }));
+}

@@ -9,8 +9,8 @@ export type Part = {
 	start(): Promise<void>;
 	/** Take nothing new; what is held goes on. Called for every part before the first `stop`. Must be quick. */
 	quiet?(): void | Promise<void>;
-	/** Finish what is held, then let go of every timer, socket and connection. Only called after a `start` that succeeded. */
-	stop(): Promise<void>;
+	/** Finish what is held, then let go of every timer, socket and connection. Only called after a `start` that succeeded. `leftMs`: after so long the process ends, whatever is held; absent: it does not. */
+	stop(leftMs?: number): Promise<void>;
 	/** Resolves when the part can do its work now; rejects with a readable reason when not. */
 	health?(): Promise<void>;
 };

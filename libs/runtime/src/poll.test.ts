@@ -121,6 +121,26 @@ test('a failing run is logged and repeated after a backoff that no wake-up cuts 
 	expect(lines[0]?.err).toMatchObject({ message: 'database is away' });
 });
 
+test('a failure that goes on for the same reason is told once, and again after the poll has worked', async () => {
+	const script = scripted();
+	const { log, lines } = logged();
+	const poll = createPoll({ name: 'p', intervalMs: 1, act: script.act, log, backoff: { first: 1, most: 1 } });
+	await poll.start();
+	for (const [run, end] of [new Error('away'), new Error('away'), new Error('away'), 'well', new Error('away')].entries()) {
+		await script.run(run + 1);
+		script.end(end as 'well');
+	}
+	await script.run(6);
+	script.end();
+	await poll.stop();
+	expect(lines.map((line) => [line.level, line.failures])).toEqual([
+		['warn', 1],
+		['info', 3],
+		['warn', 1],
+		['info', 1],
+	]);
+});
+
 test('stop ends a backoff at once, and a poll that never started stops too', async () => {
 	const script = scripted();
 	const { log } = logged();

@@ -1,6 +1,7 @@
-import { random } from '@tidings/model';
+import { monotonic, random } from '@tidings/model';
 import type { Logger } from '@tidings/telemetry';
 import type { Part } from './part.js';
+import { reasonOf } from './reason-of.js';
 
 /** A loop that can be woken. As a part: `quiet` begins no further run, `stop` awaits the run under way. */
 export type Poll = Part & {
@@ -20,14 +21,18 @@ export type PollOptions = {
 	readonly backoff?: { readonly first: number; readonly most: number };
 };
 
+/** An outage of hours leaves evidence, but no flood. */
+const TELL_AGAIN_MS = 5 * 60_000;
+
 /**
  * Makes a poll. The first run begins with `start`; runs never overlap. After a failing run it pauses for the backoff, which no wake-up cuts short,
- * and logs one line; one more when it works again.
+ * and logs a line, for one reason at most every five minutes; one more when it works again.
  */
 export function createPoll(options: PollOptions): Poll {
 	const stopping = new AbortController();
 	let woken = false;
 	let failures = 0;
+	const teller = createTeller(options);
 	let interrupt: (() => void) | null = null;
 	let running: Promise<void> = Promise.resolve();
 
@@ -37,9 +42,10 @@ export function createPoll(options: PollOptions): Poll {
 			await options.act(stopping.signal);
 			if (failures > 0) options.log.info({ poll: options.name, failures }, 'poll works again');
 			failures = 0;
+			teller.forget();
 		} catch (error) {
 			failures += 1;
-			options.log.warn({ poll: options.name, failures, err: error }, 'poll failed and will be repeated');
+			teller.tell(error, failures);
 		}
 	};
 	/** Always lets the event loop turn once, also when it is woken already. */
@@ -81,6 +87,22 @@ export function createPoll(options: PollOptions): Poll {
 		stop: async () => {
 			quiet();
 			await running;
+		},
+	};
+}
+
+/** Tells of failures, of the same one again only after a while. */
+function createTeller({ name, log }: PollOptions): { tell(error: unknown, failures: number): void; forget(): void } {
+	let said: { readonly reason: string; readonly at: number } | null = null;
+	return {
+		tell: (error, failures) => {
+			const reason = reasonOf(error);
+			if (said?.reason === reason && monotonic() - said.at < TELL_AGAIN_MS) return;
+			said = { reason, at: monotonic() };
+			log.warn({ poll: name, failures, err: error }, 'poll failed and will be repeated');
+		},
+		forget: () => {
+			said = null;
 		},
 	};
 }

@@ -78,7 +78,7 @@ export const SETTINGS = {
 	BROKER_URL: Type.String({
 		description: 'The broker.',
 		pattern: '^(embedded:|(pulsar(\\+ssl)?|wss?)://.+)',
-		form: 'pulsar://host:6650, pulsar+ssl://…, ws://host:8080, wss://… or embedded:',
+		form: 'pulsar://host:6650, pulsar+ssl://…, ws://host:8080 or wss://…',
 		secret: true,
 	}),
 	BROKER_NAMESPACE: Type.String({

@@ -34,7 +34,7 @@ async function quietPart(part: Part, ms: number, log: Logger): Promise<void> {
 
 async function stopPart(part: Part, ms: number, log: Logger): Promise<'stopped' | 'hung' | 'failed'> {
 	try {
-		const stopping = await within(part.stop(), ms);
+		const stopping = await within(part.stop(Math.max(0, ms)), ms);
 		if (!stopping.late) log.debug({ part: part.name }, 'part stopped');
 		return stopping.late ? 'hung' : 'stopped';
 	} catch (error) {

@@ -3,13 +3,14 @@ import { open, parseKeys } from '@tidings/crypto';
 import { dbPart, openDb } from '@tidings/db';
 import { VERSION } from '@tidings/model';
 import { retryPolicies, runService } from '@tidings/runtime';
-import { createLogger, createMetrics } from '@tidings/telemetry';
+import { createLogger, createMetrics, tracingPart } from '@tidings/telemetry';
 import { readSettings } from './config.js';
 import { mailSenderParts } from './parts.js';
 
 const settings = readSettings();
 const log = createLogger({ service: 'mail-sender', level: settings.LOG_LEVEL });
 const metrics = createMetrics({ service: 'mail-sender', version: VERSION });
+const tracing = tracingPart({ service: 'mail-sender', version: VERSION, log, drainSeconds: settings.TIDINGS_DRAIN_SECONDS });
 const db = openDb({ url: settings.DATABASE_URL, name: 'mail-sender', connections: settings.TIDINGS_DATABASE_CONNECTIONS, log });
 const broker = await openBroker({
 	url: settings.BROKER_URL,
@@ -38,7 +39,7 @@ await runService({
 	name: 'mail-sender',
 	log,
 	metrics,
-	parts: [dbPart(db, metrics), brokerPart(broker), ...parts],
+	parts: [tracing, dbPart(db, metrics), brokerPart(broker), ...parts],
 	adminPort: settings.TIDINGS_ADMIN_PORT,
 	drainSeconds: settings.TIDINGS_DRAIN_SECONDS,
 });

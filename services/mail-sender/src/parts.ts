@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
-import type { Broker, Subscription } from '@tidings/broker';
+import type { Broker } from '@tidings/broker';
 import type { Db } from '@tidings/db';
 import { createDelivery } from '@tidings/delivery';
 import type { RetryPolicy } from '@tidings/model';
 import { checkOutboundHost, createPoll, type Part } from '@tidings/runtime';
 import type { Logger, Metrics } from '@tidings/telemetry';
-import { consume } from './consume.js';
+import { createConsumer } from './consume.js';
 import type { OpenSecret } from './load-server.js';
 import { createSmtpProvider } from './smtp-provider.js';
 
@@ -27,11 +27,15 @@ export type MailSenderOptions = {
 	/** Un-acked messages at most, for each lane: what waits for a slot is among them. */
 	readonly inHand: number;
 	readonly policyOf: (type: string) => RetryPolicy;
+	/** A message whose handling failed in an unknown way comes back after so many milliseconds; default 30,000. */
+	readonly nackMs?: number;
+	/** The broker's kind as traces show it; default `pulsar`. */
+	readonly messagingSystem?: string;
 };
 
 /** The parts of the mail sender. Any number may run at once. */
 export function mailSenderParts(options: MailSenderOptions): Part[] {
-	const { db, broker, log, metrics } = options;
+	const { db, broker, log, metrics, messagingSystem = 'pulsar' } = options;
 	const provider = createSmtpProvider({
 		db,
 		log,
@@ -45,7 +49,15 @@ export function mailSenderParts(options: MailSenderOptions): Part[] {
 		connectSeconds: options.connectSeconds,
 		readSeconds: options.readSeconds,
 	});
-	let subscriptions: Subscription[] = [];
+	const consumer = createConsumer({
+		broker,
+		route: 'mail-send',
+		inHand: options.inHand,
+		messagingSystem,
+		onMessage: (message) => delivery.take(message),
+		log,
+		metrics,
+	});
 	const delivery = createDelivery({
 		db,
 		provider,
@@ -55,35 +67,25 @@ export function mailSenderParts(options: MailSenderOptions): Part[] {
 		leaseSeconds: options.leaseSeconds,
 		deadlineSeconds: options.deadlineSeconds,
 		policyOf: options.policyOf,
+		messagingSystem,
 		log,
 		metrics,
-		onAway: (away) => {
-			for (const subscription of subscriptions) away ? subscription.pause() : subscription.resume();
-		},
+		onAway: consumer.pause,
+		...(options.nackMs === undefined ? {} : { nackMs: options.nackMs }),
 	});
-	const { inHand } = options;
 	const sender: Part = {
 		name: 'mail-sender',
-		start: async () => {
-			subscriptions = await consume({
-				broker,
-				db,
-				delivery,
-				route: 'mail-send',
-				inHand: { urgent: inHand, normal: inHand, bulk: inHand },
-				log,
-				metrics,
-			});
-		},
+		start: consumer.start,
 		quiet: () => {
-			for (const subscription of subscriptions) subscription.pause();
+			consumer.quiet();
 			delivery.quiet();
 		},
-		stop: async () => {
-			await delivery.drained();
-			await Promise.all(subscriptions.map((subscription) => subscription.close()));
+		stop: async (leftMs) => {
+			await delivery.drained(leftMs);
+			await consumer.close();
 			await provider.close();
 		},
+		health: consumer.health,
 	};
 	const idle = createPoll({ name: 'idle-smtp-pools', intervalMs: 60_000, log, act: () => provider.closeIdle() });
 	return [sender, idle];

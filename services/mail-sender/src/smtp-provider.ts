@@ -25,11 +25,11 @@ export type SmtpProviderOptions = {
 export type SmtpProvider = Provider & {
 	/** Closes pools that nothing was sent through for a while. */
 	closeIdle(): Promise<void>;
-	/** Waits for what is under way and closes every connection. */
+	/** Closes every connection; one that still waits for an answer is cut, for nobody waits for it any more. */
 	close(): Promise<void>;
 };
 
-type Pool = { readonly version: number; readonly transport: SmtpTransport; usedAt: number };
+type Pool = { readonly version: number; readonly host: string; readonly port: number; readonly transport: SmtpTransport; usedAt: number };
 
 const IDLE_MS = 5 * 60_000;
 
@@ -42,7 +42,8 @@ export function createSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
 
 	const open = async (record: ClaimedRecord): Promise<Pool> => {
 		const server = await loadServer(options.db, options.openSecret, record.configId);
-		return { version: server.version, transport: transportOf(server, options), usedAt: monotonic() };
+		const { version, host, port } = server;
+		return { version, host, port, transport: transportOf(server, options), usedAt: monotonic() };
 	};
 	const poolFor = async (record: ClaimedRecord): Promise<Pool> => {
 		for (;;) {
@@ -72,7 +73,10 @@ export function createSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
 				// Last, so that nothing stands between finding the pool and using it: an older version is closed as soon as a newer one is there.
 				const pool = await poolFor(record);
 				pool.usedAt = monotonic();
-				return (handOver) => pool.transport.send(toMail(record, attachments), record.hold ? handOver : undefined);
+				return (handOver, cut, span) => {
+					span.set({ 'server.address': pool.host, 'server.port': pool.port });
+					return pool.transport.send(toMail(record, attachments), record.hold ? handOver : undefined, cut);
+				};
 			} catch (error) {
 				if (!(error instanceof ServerUnusable)) throw error;
 				return async () => refuse(record, error.message);
@@ -89,7 +93,7 @@ export function createSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
 		close: async () => {
 			const all = await Promise.allSettled(pools.values());
 			pools.clear();
-			await Promise.all(all.map((one) => (one.status === 'fulfilled' ? one.value.transport.close() : undefined)));
+			await Promise.all(all.map((one) => (one.status === 'fulfilled' ? one.value.transport.close(true) : undefined)));
 		},
 	};
 }

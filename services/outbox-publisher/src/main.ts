@@ -2,13 +2,14 @@ import { brokerPart, openBroker } from '@tidings/broker';
 import { dbPart, openDb } from '@tidings/db';
 import { VERSION } from '@tidings/model';
 import { runService } from '@tidings/runtime';
-import { createLogger, createMetrics } from '@tidings/telemetry';
+import { createLogger, createMetrics, tracingPart } from '@tidings/telemetry';
 import { readSettings } from './config.js';
 import { outboxPublisherParts, RELAY_DEFAULTS } from './parts.js';
 
 const settings = readSettings();
 const log = createLogger({ service: 'outbox-publisher', level: settings.LOG_LEVEL });
 const metrics = createMetrics({ service: 'outbox-publisher', version: VERSION });
+const tracing = tracingPart({ service: 'outbox-publisher', version: VERSION, log, drainSeconds: settings.TIDINGS_DRAIN_SECONDS });
 const db = openDb({ url: settings.DATABASE_URL, name: 'outbox-publisher', connections: settings.TIDINGS_DATABASE_CONNECTIONS, log });
 const broker = await openBroker({
 	url: settings.BROKER_URL,
@@ -32,7 +33,7 @@ await runService({
 	name: 'outbox-publisher',
 	log,
 	metrics,
-	parts: [dbPart(db, metrics), brokerPart(broker), ...parts],
+	parts: [tracing, dbPart(db, metrics), brokerPart(broker), ...parts],
 	adminPort: settings.TIDINGS_ADMIN_PORT,
 	drainSeconds: settings.TIDINGS_DRAIN_SECONDS,
 });

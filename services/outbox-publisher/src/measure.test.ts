@@ -24,13 +24,19 @@ test('the gauges tell what waits in the tables and at the broker, and go back to
 	const broker = await openBroker({ url: 'embedded:', namespace: 'public/default' });
 	await broker.ensureTopics(topicsOf('mail-send'));
 	const sender = await makeSender(db);
-	const [first = ''] = await acceptRecords(db, [newRecord(sender), newRecord(sender), newRecord(sender)]);
+	const [first = ''] = await acceptRecords(db, [newRecord(sender), newRecord(sender), newRecord(sender, { lane: 'bulk' })]);
 	await db.pool.query(`update outbox_entry set due_at = now() - interval '1 minute' where id = $1`, [first]);
+	await db.pool.query(
+		`update outbox_entry set due_at = now() - interval '2 minutes', status = 'PUBLISHING', taken = true, lease_until = now() where lane = 'bulk'`,
+	);
 	await broker.publish([{ topic: 'mail-send-urgent', payload: Buffer.from('{}'), properties: {} }]);
 	await measure({ db, broker, metrics });
 	const text = await metrics.registry.metrics();
 	expect(text).toContain('tidings_records{channel="mail",status="PENDING"} 3');
-	expect(text).toContain('tidings_outbox_entries{route="mail-send",status="NEW"} 3');
+	expect(text).toContain('tidings_outbox_entries{route="mail-send",status="NEW"} 2');
+	expect(text).toMatch(/tidings_queue_oldest_age_seconds\{route="mail-send",lane="normal"\} 6\d/);
+	expect(text).toMatch(/tidings_queue_oldest_age_seconds\{route="mail-send",lane="bulk"\} 12\d/);
+	expect(text).toContain('tidings_queue_oldest_age_seconds{route="mail-send",lane="urgent"} 0');
 	expect(text).toMatch(/tidings_outbox_oldest_due_age_seconds\{route="mail-send"\} 6\d/);
 	expect(text).toContain('tidings_broker_backlog_messages{route="mail-send",lane="urgent"} 1');
 	await db.pool.query('delete from outbox_entry');

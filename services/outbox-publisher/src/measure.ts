@@ -1,6 +1,6 @@
 import type { Broker } from '@tidings/broker';
 import { type Db, measureOutbox, type OutboxMeasures } from '@tidings/db';
-import { ROUTES, topicsOf } from '@tidings/model';
+import { type Lane, ROUTES, type Route, topicsOf } from '@tidings/model';
 import type { Metrics } from '@tidings/telemetry';
 
 /** Sets the gauges that are read from the tables, from the broker and from the connection pool. */
@@ -16,19 +16,15 @@ export async function measure({ db, broker, metrics }: { db: Db; broker: Broker;
 	}
 }
 
-function showTables(metrics: Metrics, { records, entries, letters }: OutboxMeasures): void {
-	for (const gauge of ['records', 'outboxEntries', 'outboxOldestDueAgeSeconds', 'deadLettersOpen', 'deadLettersOldestAgeSeconds'] as const)
-		metrics.zero(gauge);
+const GAUGES = ['records', 'queueOldestAgeSeconds', 'outboxEntries', 'outboxOldestDueAgeSeconds'] as const;
+
+function showTables(metrics: Metrics, { records, entries, queues }: OutboxMeasures): void {
+	for (const gauge of GAUGES) metrics.zero(gauge);
 	for (const row of records) metrics.records.set({ channel: 'mail', status: row.status as 'PENDING' }, row.count);
 	for (const row of entries) {
 		if (row.status === 'PUBLISHED') continue;
 		metrics.outboxEntries.set({ route: row.route as 'mail-send', status: row.status as 'NEW' }, row.count);
 		if (row.status === 'NEW') metrics.outboxOldestDueAgeSeconds.set({ route: row.route as 'mail-send' }, row.oldestDueSeconds);
 	}
-	for (const row of letters) {
-		metrics.deadLettersOpen.set({ source: row.source as 'EXPIRED' }, row.count);
-		metrics.deadLettersOldestAgeSeconds.set({ source: row.source as 'EXPIRED' }, row.oldestSeconds);
-		// A held record has exactly one open letter, and no index of its own to be counted by.
-		if (row.source === 'AMBIGUOUS') metrics.records.set({ channel: 'mail', status: 'HELD' }, row.count);
-	}
+	for (const row of queues) metrics.queueOldestAgeSeconds.set({ route: row.route as Route, lane: row.lane as Lane }, row.oldestSeconds);
 }

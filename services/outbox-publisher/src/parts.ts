@@ -1,8 +1,9 @@
 import type { Broker } from '@tidings/broker';
 import { type Db, listenForEntries, nextTurn } from '@tidings/db';
-import { ROUTES, topicsOf } from '@tidings/model';
+import { ROUTES } from '@tidings/model';
 import { createPoll, type Part, type Poll } from '@tidings/runtime';
 import type { Logger, Metrics } from '@tidings/telemetry';
+import { keepTopics, type TopicKeeper } from './keep-topics.js';
 import { measure } from './measure.js';
 import type { PublishContext } from './publish-entries.js';
 import { type RelayOptions, relayOutbox } from './relay-outbox.js';
@@ -22,6 +23,8 @@ export type PublisherOptions = {
 	readonly sweepSeconds: number;
 	readonly healSeconds: number;
 	readonly relay: RelayOptions;
+	/** The broker's kind as traces show it; default `pulsar`. */
+	readonly messagingSystem?: string;
 };
 
 /** Defaults: a lease of 30 s, a window of 200, and urgent before normal before bulk with a share for each. */
@@ -30,16 +33,19 @@ export const RELAY_DEFAULTS: RelayOptions = { shares: { urgent: 300, normal: 100
 /** The parts of the outbox publisher: it alone publishes, and it sweeps, heals and expires. Any number may run at once. */
 export function outboxPublisherParts(options: PublisherOptions): Part[] {
 	const { db, broker, log, metrics } = options;
+	const topics = keepTopics({ broker, db, log, onTurn: () => relay.wake() });
 	const context: PublishContext = {
 		db,
 		broker,
 		log,
 		metrics,
 		healSeconds: options.healSeconds,
+		messagingSystem: options.messagingSystem ?? 'pulsar',
 		warnOfRoute: createWarnOfRoute(log),
+		topics,
 		confirmedAt: new Map(),
 	};
-	const relay = relayPart(options, context);
+	const relay = relayPart(options, context, topics);
 	const sweeper = createPoll({
 		name: 'sweeper',
 		intervalMs: options.sweepSeconds * 1000,
@@ -49,14 +55,14 @@ export function outboxPublisherParts(options: PublisherOptions): Part[] {
 	const gauges = createPoll({ name: 'gauges', intervalMs: 15_000, log, act: () => measure({ db, broker, metrics }) });
 	const listener = listenForEntries({ url: options.databaseUrl, log, onEntries: relay.wake });
 	const lost = lostPart(options, relay.wake);
-	return [topicsPart(broker), lost, relay, listener, sweeper, gauges];
+	return [topics, lost, relay, listener, sweeper, gauges];
 }
 
 /** A flow that another publisher holds seems to have its turn already: it is not asked for again at once. */
 const LEAST_MS = 5;
 
 /** Relays when it is woken, when the next flow has its turn, and every `pollMs` as a net. */
-function relayPart({ db, broker, log, metrics, pollMs, relay }: PublisherOptions, context: PublishContext): Poll {
+function relayPart({ db, broker, log, metrics, pollMs, relay }: PublisherOptions, context: PublishContext, topics: TopicKeeper): Poll {
 	let timer: NodeJS.Timeout | undefined;
 	const poll = createPoll({
 		name: 'outbox-relay',
@@ -65,8 +71,9 @@ function relayPart({ db, broker, log, metrics, pollMs, relay }: PublisherOptions
 		act: async (stopping) => {
 			clearTimeout(timer);
 			metrics.brokerConnected.set(broker.connected() ? 1 : 0);
+			if (!topics.tried()) return;
 			if (!broker.connected()) {
-				for (const { route } of ROUTES) context.warnOfRoute(route, 'the broker is away');
+				if ((await nextTurn(db.pool)) === 0) for (const { route } of ROUTES) context.warnOfRoute(route, 'the broker is away');
 				return;
 			}
 			await relayOutbox(context, relay, stopping);
@@ -74,21 +81,13 @@ function relayPart({ db, broker, log, metrics, pollMs, relay }: PublisherOptions
 			if (ms !== null && ms < pollMs && !stopping.aborted) timer = setTimeout(poll.wake, Math.max(LEAST_MS, ms));
 		},
 	});
+	broker.on('back', poll.wake);
 	return {
 		...poll,
 		stop: async () => {
 			await poll.stop();
 			clearTimeout(timer);
 		},
-	};
-}
-
-/** Makes the topics that the routes need, with their subscriptions, so that nothing is confirmed and then gone. */
-function topicsPart(broker: Broker): Part {
-	return {
-		name: 'topics',
-		start: () => broker.ensureTopics(ROUTES.flatMap(({ route }) => topicsOf(route))),
-		stop: async () => undefined,
 	};
 }
 

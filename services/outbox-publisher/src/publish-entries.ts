@@ -1,7 +1,8 @@
 import type { Broker, PublishResult } from '@tidings/broker';
 import { type Db, giveBackEntries, markPublished, putOffFlows, refuseEntries, type TakenEntry, wakeFlows } from '@tidings/db';
 import { encodeEnvelope, type Lane, monotonic, type Route, topicOf } from '@tidings/model';
-import type { Logger, Metrics } from '@tidings/telemetry';
+import { type Logger, type Metrics, messagingAttributes, type Span, startSpan } from '@tidings/telemetry';
+import type { TopicKeeper } from './keep-topics.js';
 import type { WarnOfRoute } from './warn-of-route.js';
 
 /** What publishing needs. */
@@ -12,12 +13,15 @@ export type PublishContext = {
 	readonly metrics: Metrics;
 	/** Seconds after which a published entry that nobody claimed is published again. */
 	readonly healSeconds: number;
+	/** The broker's kind as traces show it. */
+	readonly messagingSystem: string;
 	readonly warnOfRoute: WarnOfRoute;
+	readonly topics: Pick<TopicKeeper, 'turn' | 'missing' | 'rest'>;
 	/** When the broker last confirmed anything on a topic, by the monotonic clock: without it a refusal is no fact about the message. */
 	readonly confirmedAt: Map<string, number>;
 };
 
-/** Flows whose messages could not be published for lack of a broker or a topic rest this long before they are tried again. */
+/** Flows whose messages could not be published for lack of a broker or a topic rest at most this long before they are tried again. */
 const REST_SECONDS = 5;
 /** A refusal counts against its entry while the topic confirmed another within this time. */
 const CONFIRMED_WITHIN_MS = 60_000;
@@ -26,17 +30,22 @@ const CONFIRMED_WITHIN_MS = 60_000;
 export async function publishEntries(context: PublishContext, entries: readonly TakenEntry[]): Promise<boolean> {
 	const [first] = entries;
 	if (first === undefined) return true;
+	// failpoint: taken
 	const began = monotonic();
+	const turn = context.topics.turn();
+	const spans = entries.map((entry) => startSend(context, entry));
 	const results = await context.broker.publish(
-		entries.map((entry) => ({
+		entries.map((entry, index) => ({
 			topic: topicOf(entry.route, entry.lane),
 			payload: encodeEnvelope({ ...entry, recordId: entry.id }),
-			properties: { traceparent: entry.traceparent },
+			properties: { traceparent: spans[index]?.traceparent ?? entry.traceparent },
 		})),
 	);
+	// failpoint: published
 	const seconds = (monotonic() - began) / 1000;
 	const answered = entries.map((entry, index): Answered => ({ entry, result: results[index] ?? { kind: 'away', reason: 'no answer' } }));
-	for (const { entry, result } of answered) {
+	for (const [index, { entry, result }] of answered.entries()) {
+		endSend(spans[index], result);
 		const route = entry.route as Route;
 		context.metrics.outboxPublishDurationSeconds.observe({ route }, seconds);
 		if (result.kind === 'confirmed') context.confirmedAt.set(topicOf(entry.route, entry.lane), monotonic());
@@ -47,9 +56,21 @@ export async function publishEntries(context: PublishContext, entries: readonly 
 	await Promise.all([
 		confirm(context, confirmed, first.lease),
 		refuse(context, refused, first.lease),
-		giveBack(context, unavailable, first.lease),
+		giveBack(context, unavailable, { lease: first.lease, turn }),
 	]);
 	return !answered.some((one) => one.result.kind === 'away');
+}
+
+/** The step that publishes an entry: what comes of the message hangs under it. */
+function startSend({ messagingSystem: system }: PublishContext, { id: recordId, tenantId, route, lane, traceparent }: TakenEntry): Span {
+	const topic = topicOf(route, lane);
+	const attributes = messagingAttributes({ system, operation: 'send', topic, recordId, tenantId });
+	return startSpan(`send ${topic}`, traceparent, { kind: 'producer', attributes });
+}
+
+function endSend(span: Span | undefined, result: PublishResult): void {
+	if (result.kind !== 'confirmed') span?.fail(result.kind);
+	span?.end();
 }
 
 type Answered = { readonly entry: TakenEntry; readonly result: PublishResult };
@@ -93,11 +114,14 @@ async function refuse(context: PublishContext, refused: readonly Answered[], lea
 	}
 }
 
-/** Through no fault of the entries: nothing is counted against them, and their flows rest, so that an absent topic makes no busy loop. */
-async function giveBack(context: PublishContext, unavailable: readonly Answered[], lease: string): Promise<void> {
+/** Through no fault of the entries: nothing is counted against them, and their flows rest until the broker is back or the topic is made, so that an outage makes no busy loop. */
+async function giveBack(context: PublishContext, unavailable: readonly Answered[], at: { lease: string; turn: number }): Promise<void> {
 	if (unavailable.length === 0) return;
-	await giveBackEntries(context.db.pool, { ids: idsOf(unavailable), lease });
-	await putOffFlows(context.db.pool, flowsOf(unavailable), REST_SECONDS);
+	if (unavailable.some((one) => one.result.kind === 'no-topic')) context.topics.missing();
+	await giveBackEntries(context.db.pool, { ids: idsOf(unavailable), lease: at.lease });
+	const flows = flowsOf(unavailable);
+	await putOffFlows(context.db.pool, flows, REST_SECONDS);
+	context.topics.rest(flows, at.turn);
 	for (const { entry, result } of unavailable) {
 		const missing = result.kind === 'no-topic';
 		context.metrics.outboxPublishFailuresTotal.inc({ route: entry.route as Route, reason: missing ? 'no_topic' : 'outage' });

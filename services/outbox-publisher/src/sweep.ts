@@ -7,6 +7,8 @@ export type SweepContext = { readonly db: Db; readonly log: Logger; readonly met
 
 const PAGE = 500;
 
+const LETTER_SOURCES: Readonly<Record<string, 'AMBIGUOUS' | 'EXPIRED'>> = { HELD: 'AMBIGUOUS', EXPIRED: 'EXPIRED' };
+
 /**
  * One sweep: leases that ran out, records that came too late, outbox entries that were lost, flows that sleep through their due time.
  * Any number of publishers may sweep at once: rows are taken by SKIP LOCKED. Each step is done also when another fails; the first failure is thrown at the end.
@@ -23,10 +25,14 @@ export async function sweep(context: SweepContext, stopping: AbortSignal): Promi
 	if (failures.length > 0) throw failures[0];
 }
 
-async function expire({ db, log }: SweepContext, stopping: AbortSignal): Promise<void> {
+async function expire({ db, log, metrics }: SweepContext, stopping: AbortSignal): Promise<void> {
 	await pages(stopping, async () => {
 		const expired = await expireRecords(db.pool, PAGE);
 		if (expired.length > 0) log.warn({ records: expired.length }, 'records came too late and are EXPIRED');
+		for (const { attemptNo, lettered } of expired) {
+			metrics.attemptsPerRecord.observe({ channel: 'mail', outcome: 'expired' }, attemptNo);
+			if (lettered) metrics.deadLettersTotal.inc({ source: 'EXPIRED', channel: 'mail' });
+		}
 		return expired.length;
 	});
 }
@@ -36,9 +42,9 @@ async function sweepRecords({ db, log, metrics }: SweepContext, stopping: AbortS
 		const swept = await sweepLeases(db.pool, PAGE);
 		for (const one of swept) {
 			metrics.sweeperRescuesTotal.inc({ kind: 'record', to: one.status as 'RETRY' });
-			if (one.status === 'DEAD_LETTER' || one.status === 'HELD') {
-				metrics.deadLettersTotal.inc({ source: one.status === 'HELD' ? 'AMBIGUOUS' : 'SEND_EXHAUSTED', channel: 'mail' });
-			}
+			if (one.lettered) metrics.deadLettersTotal.inc({ source: LETTER_SOURCES[one.status] ?? 'SEND_EXHAUSTED', channel: 'mail' });
+			if (one.status === 'DEAD_LETTER') metrics.attemptsPerRecord.observe({ channel: 'mail', outcome: 'dead_letter' }, one.attemptNo);
+			if (one.status === 'EXPIRED') metrics.attemptsPerRecord.observe({ channel: 'mail', outcome: 'expired' }, one.attemptNo);
 			log.warn({ recordId: one.id, to: one.status }, 'a lease ran out: its worker did not come back');
 		}
 		const due = swept.filter((one) => one.dueAt !== null);

@@ -1,11 +1,12 @@
 import { brokerPart, openBroker } from '@tidings/broker';
 import { open } from '@tidings/crypto';
+import { deadLetterParts } from '@tidings/dead-letter';
 import { mailSenderParts } from '@tidings/mail-sender';
 import { messageApiParts } from '@tidings/message-api';
 import { VERSION } from '@tidings/model';
 import { outboxPublisherParts, RELAY_DEFAULTS } from '@tidings/outbox-publisher';
 import { retryPolicies, runService } from '@tidings/runtime';
-import type { Logger, Metrics } from '@tidings/telemetry';
+import { type Logger, type Metrics, tracingPart } from '@tidings/telemetry';
 import { announce } from './announce.js';
 import type { StandaloneConfig } from './config.js';
 import { factsFile, type Ground } from './prepare.js';
@@ -32,6 +33,7 @@ export async function runAll(
 		sweepSeconds: settings.TIDINGS_SWEEP_SECONDS,
 		healSeconds: settings.TIDINGS_HEAL_SECONDS,
 		relay: { ...RELAY_DEFAULTS, window: settings.TIDINGS_FLOW_WINDOW },
+		messagingSystem: 'embedded',
 	});
 	const sender = mailSenderParts({
 		db,
@@ -47,6 +49,7 @@ export async function runAll(
 		slots: settings.TIDINGS_SMTP_SLOTS,
 		inHand: settings.TIDINGS_IN_HAND,
 		policyOf,
+		messagingSystem: 'embedded',
 	});
 	const api = messageApiParts({
 		db,
@@ -59,11 +62,20 @@ export async function runAll(
 		policyOf,
 		version: VERSION,
 	});
+	const tracing = tracingPart({ service: 'standalone', version: VERSION, log, drainSeconds: settings.TIDINGS_DRAIN_SECONDS });
 	const { adminPort } = await runService({
 		name: 'standalone',
 		log,
 		metrics,
-		parts: [...ground.parts, brokerPart(broker), ...publisher, ...sender, ...api.parts],
+		parts: [
+			tracing,
+			...ground.parts,
+			brokerPart(broker),
+			...publisher,
+			...sender,
+			...deadLetterParts({ db, broker, log, metrics }),
+			...api.parts,
+		],
 		adminPort: flags.adminPort,
 		adminHost: HOST,
 		drainSeconds: settings.TIDINGS_DRAIN_SECONDS,

@@ -8,7 +8,7 @@ const FRESH = moveEntries('requeue', { row: 'e', to: 'NEW' });
 
 /**
  * What belongs to records that leave SENDING, in the statement that moves them: an outbox entry for each that is due again, and a letter for each that is given up, held, or too late by the default age.
- * `moved` names the CTE of the moved rows (id, tenant_id, status, due_at); `category` and `error` are SQL for the letter, where `s` is such a row.
+ * `letter` then names the records that got a letter. `moved` names the CTE of the moved rows (id, tenant_id, status, due_at); `category` and `error` are SQL for the letter, where `s` is such a row.
  */
 export function leaveSending(moved: string, { category, error }: { category: string; error: string }): string {
 	return `entry as (
@@ -25,5 +25,6 @@ export function leaveSending(moved: string, { category, error }: { category: str
 		from ${moved} s join send_record r using (id)
 		where s.status in ('DEAD_LETTER', 'HELD') or (s.status = 'EXPIRED' and r.valid_until is null)
 		on conflict do nothing
+		returning record_id
 	)`;
 }

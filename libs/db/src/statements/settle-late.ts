@@ -58,5 +58,5 @@ export async function settleLate(pool: pg.Pool, settlements: readonly Settlement
 			values: settlementColumns(settlements),
 		});
 	});
-	return rows.map((row) => ({ id: row.id, status: row.status, dueAt: null, flowId: row.flow_id }));
+	return rows.map((row) => ({ id: row.id, status: row.status, dueAt: null, flowId: row.flow_id, lettered: false }));
 }

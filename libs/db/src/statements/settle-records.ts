@@ -31,10 +31,11 @@ const TEXT = `
 		update send_state s set ${MOVE.set},
 			budget_used = s.budget_used + case when d.burns then 1 else 0 end,
 			waits = s.waits + case when d.waits then 1 else 0 end,
-			quota_since = case when d.category = 'QUOTA' then coalesce(s.quota_since, now()) end,
+			-- UNKNOWN: it was given back untried, and what was known before stays true.
+			quota_since = case when d.category = 'QUOTA' then coalesce(s.quota_since, now()) when d.outcome = 'UNKNOWN' then s.quota_since end,
 			partial = d.partial,
 			ambiguous = s.ambiguous or d.ambiguous,
-			last_category = d.category,
+			last_category = case when d.outcome = 'UNKNOWN' then s.last_category else d.category end,
 			reason = case when d.target = 'EXPIRED' then 'too late' end
 		from d where s.id = d.id and s.id = any(array(select id from mine)) and ${MOVE.guard}
 		returning s.id, s.tenant_id, s.status, s.due_at, s.last_category
@@ -50,9 +51,9 @@ const TEXT = `
 		select id, attempt_no, tenant_id, config_id, provider, worker, published_at, started_at, outcome, ambiguous, category, stage, code, enhanced_code, answer, provider_message_id from mine
 	),
 	${leaveSending('settled', { category: 's.last_category', error: '(select answer from mine where mine.id = s.id)' })}
-	select s.id, s.status, s.due_at, r.flow_id from settled s join send_record r using (id)`;
+	select s.id, s.status, s.due_at, r.flow_id, s.id in (select record_id from letter) as lettered from settled s join send_record r using (id)`;
 
-type Row = { id: string; status: string; due_at: Date | null; flow_id: string };
+type Row = { id: string; status: string; due_at: Date | null; flow_id: string; lettered: boolean };
 
 /**
  * Settles a batch of attempts in one statement: the records, their recipients, the attempt rows, the outbox entries of retries and the dead letters.
@@ -61,7 +62,7 @@ type Row = { id: string; status: string; due_at: Date | null; flow_id: string };
  */
 export async function settleRecords(pool: Queryable, settlements: readonly Settlement[]): Promise<Settled[]> {
 	const { rows } = await pool.query<Row>({ name: 'settle-records', text: TEXT, values: settlementColumns(settlements) });
-	return rows.map((row) => ({ id: row.id, status: row.status, dueAt: row.due_at, flowId: row.flow_id }));
+	return rows.map((row) => ({ id: row.id, status: row.status, dueAt: row.due_at, flowId: row.flow_id, lettered: row.lettered }));
 }
 
 /** The 30 parameter arrays that both settling statements take: 22 of records, 8 of recipients. */

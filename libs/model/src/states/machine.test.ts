@@ -44,8 +44,8 @@ describe.each(machines)('the state table of $name', (machine) => {
 });
 
 describe('the state table of a record', () => {
-	test('is claimed, expired by the sweeper and cancelled from exactly the open states', () => {
-		for (const act of ['claim', 'expire', 'cancel'] as const) expect(sourcesOf(sendRecordMachine, act)).toEqual(OPEN_STATUSES);
+	test('is claimed, expired by the sweeper, cancelled and given up as poison from exactly the open states', () => {
+		for (const act of ['claim', 'expire', 'cancel', 'poison'] as const) expect(sourcesOf(sendRecordMachine, act)).toEqual(OPEN_STATUSES);
 	});
 
 	test('is settled and swept only out of SENDING', () => {

@@ -37,6 +37,7 @@ export type SendAct =
 	| 'settle-late' // the sender writes a success after its lease was swept
 	| 'sweep' // a lease ran out
 	| 'expire' // too late to be of use
+	| 'poison' // handling its message failed too often, in a way that nobody understands
 	| 'retry' // a person: once more
 	| 'release' // a person: decides about a held record
 	| 'cancel' // a person or a superseding message: not any more
@@ -58,6 +59,8 @@ export const sendRecordMachine: Machine<SendStatus, SendAct> = {
 		...move('sweep', 'SENDING', 'RETRY', 'DEAD_LETTER', 'HELD', 'EXPIRED'),
 		...move('expire', 'PENDING', 'EXPIRED'),
 		...move('expire', 'RETRY', 'EXPIRED'),
+		...move('poison', 'PENDING', 'DEAD_LETTER'),
+		...move('poison', 'RETRY', 'DEAD_LETTER'),
 		...move('retry', 'PENDING', 'PENDING'),
 		...move('retry', 'RETRY', 'RETRY'),
 		...move('retry', 'FAILED', 'RETRY'),

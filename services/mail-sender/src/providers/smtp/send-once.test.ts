@@ -8,7 +8,7 @@ import { ann, inShort, mailTo } from './testing/kit.js';
 type Done = Parameters<Mailer['sendMail']>[1];
 
 /** A library that does as told, and the words about late answers. */
-function attempt(sendMail: Mailer['sendMail'], ended = false) {
+function attempt(sendMail: Mailer['sendMail'], ended = false, stop?: AbortSignal) {
 	const composed = composeMail(mailTo([ann]));
 	if ('category' in composed) throw new Error(composed.text);
 	const late: string[] = [];
@@ -19,7 +19,7 @@ function attempt(sendMail: Mailer['sendMail'], ended = false) {
 		cut: () => undefined,
 		late: (what) => void late.push(what),
 	};
-	return { outcome: sendOnce({ ...newHandOver(composed, null), ended }, context), late };
+	return { outcome: sendOnce({ ...newHandOver(composed, null), ended }, context, stop), late };
 }
 
 const yes = { response: '250 2.0.0 ok' } as NonNullable<Parameters<Done>[1]>;
@@ -55,4 +55,17 @@ test('the deadline aborts the attempt, and what the library says to that changes
 	});
 	expect(inShort(await outcome)).toEqual(['0 TRANSIENT CONN - -']);
 	expect([aborted, late]).toEqual([true, []]);
+});
+
+test('a stop breaks off what is not given away whole, and leaves what is to its answer', async () => {
+	const stop = new AbortController();
+	const aborted: boolean[] = [];
+	const cut = attempt((options) => options.signal?.addEventListener('abort', () => aborted.push(true)), false, stop.signal);
+	const answers: Done[] = [];
+	const whole = attempt((_, done) => answers.push(done), true, stop.signal);
+	stop.abort();
+	expect(await cut.outcome).toEqual({ kind: 'given-back' });
+	expect(aborted).toEqual([true]);
+	answers[0]?.(null, yes);
+	expect(inShort(await whole.outcome)).toEqual(['0 accepted 250']);
 });

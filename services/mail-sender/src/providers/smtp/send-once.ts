@@ -21,14 +21,18 @@ export type SendContext = {
 	late(what: string): void;
 };
 
-/** Sends one mail and gives exactly one outcome, also when the library calls back never, twice, or throws. */
-export function sendOnce(handOver: HandOver, context: SendContext): Promise<Outcome> {
+/**
+ * Sends one mail and gives exactly one outcome, also when the library calls back never, twice, or throws. When `stop` is aborted before all of the mail was given to
+ * the socket, its connection is closed and the outcome is `given-back`; afterwards it changes nothing.
+ */
+export function sendOnce(handOver: HandOver, context: SendContext, stop?: AbortSignal): Promise<Outcome> {
 	const { mailer, watch, deadlineMs } = context;
 	return new Promise((resolve) => {
 		const abort = new AbortController();
 		const settle = (outcome: Outcome): void => {
 			handOver.over = true;
 			clearTimeout(timer);
+			stop?.removeEventListener('abort', giveBack);
 			resolve(outcome);
 		};
 		const done = (error: NodemailerError | null, info?: SMTPSentMessageInfo): void => {
@@ -46,13 +50,22 @@ export function sendOnce(handOver: HandOver, context: SendContext): Promise<Outc
 				context.cut(watch.lastReplied());
 			}
 		};
-		const timer = setTimeout(() => {
-			watch.forgetClosed();
+		const breakOff = (): void => {
 			// Closes the mail's connection before it returns; without one the mail was still waiting for it.
 			abort.abort();
 			handOver.stream?.destroy();
+		};
+		const giveBack = (): void => {
+			if (handOver.ended || handOver.over) return;
+			breakOff();
+			settle({ kind: 'given-back' });
+		};
+		const timer = setTimeout(() => {
+			watch.forgetClosed();
+			breakOff();
 			settle(readTimeout(handOver, watch.lastClosed() ?? 'CONN', deadlineMs));
 		}, deadlineMs);
+		stop?.addEventListener('abort', giveBack);
 		try {
 			mailer.sendMail(Object.assign(handOver.composed.options, { signal: abort.signal, handOver }), done);
 		} catch (error) {

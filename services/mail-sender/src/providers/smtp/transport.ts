@@ -44,11 +44,12 @@ export type SmtpTransportOptions = {
 export type SmtpTransport = {
 	/**
 	 * Sends one mail to its open recipients. Never rejects: each "no" is an outcome. `begin` is awaited once, after the server's 354
-	 * and before the first byte; when it gives false or rejects, nothing is sent and the outcome is `withheld`.
+	 * and before the first byte; when it gives false or rejects, nothing is sent and the outcome is `withheld`. When `stop` is aborted before
+	 * the last byte was given away, nothing is sent either and the outcome is `given-back`.
 	 */
-	send(mail: SmtpMail, begin?: () => Promise<boolean>): Promise<Outcome>;
-	/** Takes no more mail, waits for those that are under way, and closes every connection. */
-	close(): Promise<void>;
+	send(mail: SmtpMail, begin?: () => Promise<boolean>, stop?: AbortSignal): Promise<Outcome>;
+	/** Takes no more mail, waits for those that are under way, and closes every connection. `abandon`: nobody waits for an answer any more, so connections in use are cut. */
+	close(abandon?: boolean): Promise<void>;
 };
 
 const CONNECT_MS = 5_000;
@@ -80,14 +81,14 @@ export function openTransport(config: SmtpConfig, options: SmtpTransportOptions)
 	const underWay = new Set<Promise<Outcome>>();
 	let closing = false;
 
-	const send = async (mail: SmtpMail, begin?: () => Promise<boolean>): Promise<Outcome> => {
+	const send = async (mail: SmtpMail, begin?: () => Promise<boolean>, stop?: AbortSignal): Promise<Outcome> => {
 		const composed = composeMail(mail);
 		if ('category' in composed) return refuseOpen(mail, composed);
 		const handOver = newHandOver(composed, begin ?? null);
 		if (composed.addressed.length === 0) return { kind: 'answered', recipients: composed.refused, providerMessageId: null };
 		if (fault !== null) return refuseAll(handOver, fault);
 		if (closing) return refuseAll(handOver, unfit('CONFIG', 'ECLOSED', 'The sender is closing its connections.'));
-		const outcome = sendOnce(handOver, context);
+		const outcome = sendOnce(handOver, context, stop);
 		underWay.add(outcome);
 		try {
 			return await outcome;
@@ -95,9 +96,10 @@ export function openTransport(config: SmtpConfig, options: SmtpTransportOptions)
 			underWay.delete(outcome);
 		}
 	};
-	const close = async (): Promise<void> => {
+	const close = async (abandon = false): Promise<void> => {
 		closing = true;
-		await Promise.all(underWay);
+		if (!abandon) await Promise.all(underWay);
+		else if (underWay.size > 0) for (const socket of sockets.values()) socket.destroy();
 		mailer.close();
 		await Promise.all([...sockets.values()].map((socket) => closed(socket)));
 	};
