@@ -25,8 +25,13 @@ export async function stretch(act: () => Promise<number>): Promise<Stretch> {
 	return { items, seconds: (performance.now() - began) / 1000, cpuSeconds: (used.user + used.system) / 1e6 };
 }
 
+/** The value below which that share of them lies: 0.5 is the middle one, 0.99 the slowest in a hundred. */
+export function quantile(values: readonly number[], share: number): number {
+	const sorted = [...values].sort((a, b) => a - b);
+	return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
 /** The middle one. */
 export function median(values: readonly number[]): number {
-	const sorted = [...values].sort((a, b) => a - b);
-	return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+	return quantile(values, 0.5);
 }

@@ -23,7 +23,18 @@ const healSeconds = 600;
 await db.pool.query('update flow set next_at = now()');
 if (publisher === 'first') {
 	await broker.ensureTopics(topicsOf('mail-send'));
-	const context = { db, broker, log, metrics, healSeconds, warnOfRoute: () => undefined, confirmedAt: new Map() };
+	const topics = { turn: () => 0, missing: () => undefined, rest: () => undefined };
+	const context = {
+		db,
+		broker,
+		log,
+		metrics,
+		healSeconds,
+		messagingSystem: 'none',
+		warnOfRoute: () => undefined,
+		topics,
+		confirmedAt: new Map(),
+	};
 	await relayOutbox(context, { ...RELAY_DEFAULTS, window: wanted }, new AbortController().signal);
 }
 const sender = mailSenderParts({ db, broker, log, metrics, ...SENDER_DEFAULTS });

@@ -1,5 +1,6 @@
 import { type Broker, openBroker } from '@tidings/broker';
 import { type Db, openDb } from '@tidings/db';
+import { type DeadLetterOptions, deadLetterParts } from '@tidings/dead-letter';
 import { type MailSenderOptions, mailSenderParts } from '@tidings/mail-sender';
 import { DEFAULT_RETRY } from '@tidings/model';
 import { outboxPublisherParts, type PublisherOptions, RELAY_DEFAULTS } from '@tidings/outbox-publisher';
@@ -14,15 +15,19 @@ export type Mesh = {
 	readonly broker: Broker;
 	/** Every line that was logged, parsed. */
 	readonly lines: readonly Record<string, unknown>[];
-	/** Adds publishers and senders; several of each may be at work at once. */
+	/** Adds publishers, senders and archivers of dead letters; several of each may be at work at once. */
 	publish(change?: Partial<PublisherOptions>): Promise<Running>;
 	send(change?: Partial<MailSenderOptions>): Promise<Running>;
+	archive(change?: Partial<DeadLetterOptions>): Promise<Running>;
 	/** Stops everything that was added, and drops the database. */
 	close(): Promise<void>;
 };
 
 /** Parts at work. */
-export type Running = { stop(): Promise<void> };
+export type Running = {
+	/** Stops in at most so many seconds; default 20. */
+	stop(withinSeconds?: number): Promise<void>;
+};
 
 /** A mail sender as its settings make it by default; only that servers on this machine may be dialled, and that credentials are not sealed. */
 export const SENDER_DEFAULTS: Omit<MailSenderOptions, 'db' | 'broker' | 'log' | 'metrics'> = {
@@ -49,8 +54,8 @@ export async function makeMesh(): Promise<Mesh> {
 	const run = async (parts: readonly Part[]): Promise<Running> => {
 		const started = await startParts(parts, { log });
 		const one: Running = {
-			stop: async () => {
-				if (running.delete(one)) await stopParts(started, { log, deadlineSeconds: 20 });
+			stop: async (withinSeconds = 20) => {
+				if (running.delete(one)) await stopParts(started, { log, deadlineSeconds: withinSeconds });
 			},
 		};
 		running.add(one);
@@ -87,6 +92,7 @@ export async function makeMesh(): Promise<Mesh> {
 					...change,
 				}),
 			),
+		archive: (change = {}) => run(deadLetterParts({ db, broker, log, metrics, ...change })),
 		close: async () => {
 			for (const one of [...running].reverse()) await one.stop();
 			await broker.close();

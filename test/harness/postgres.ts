@@ -1,12 +1,20 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** A PostgreSQL server of our own: its address (database `postgres`, a superuser) and how to stop and remove it. */
-export type TestPostgres = { readonly url: string; stop(): Promise<void> };
+/** A PostgreSQL server of our own. */
+export type TestPostgres = {
+	/** Its database `postgres`, as a superuser. */
+	readonly url: string;
+	/** Stops it and starts it again at the same address: `fast` ends sessions in order, `immediate` is a crash, from which it recovers. */
+	restart(mode: 'fast' | 'immediate'): Promise<void>;
+	/** Stops and removes it. */
+	stop(): Promise<void>;
+};
 
 /**
  * Starts a fresh PostgreSQL on a free port. It lives as long as this process: a keeper holds a pipe to us and stops the server when the pipe ends,
@@ -20,7 +28,8 @@ export async function startPostgres(options: { fsync?: boolean; settings?: reado
 	for (let attempt = 1; ; attempt++) {
 		const port = await freePort();
 		const started = await startKeeper(bin, port, settings);
-		if (started.kind === 'ready') return { url: `postgresql://tidings@127.0.0.1:${port}/postgres`, stop: started.stop };
+		if (started.kind === 'ready')
+			return { url: `postgresql://tidings@127.0.0.1:${port}/postgres`, restart: started.restart, stop: started.stop };
 		// Somebody may have taken the port between our look and the start.
 		if (attempt === 3) throw new Error(`PostgreSQL did not start:\n${started.output}`);
 	}
@@ -51,7 +60,7 @@ function findPrograms(): string {
 	return found;
 }
 
-// Starts the server, says so, waits until nobody holds its standard input any more, and clears away.
+// Starts the server and says so; restarts it in the way that each line of its standard input names, and says so; when nobody holds that any more, clears away.
 const KEEPER = `
 set -e
 trap 'rm -rf "$DIR"' EXIT
@@ -60,11 +69,13 @@ $AS "$BIN/initdb" -D "$DIR/data" -U tidings -A trust -E UTF8 --locale=C.UTF-8 --
 	$AS "$BIN/initdb" -D "$DIR/data" -U tidings -A trust -E UTF8 --locale=C --no-sync </dev/null || { cat "$DIR/initdb.log"; exit 1; }
 $AS "$BIN/pg_ctl" -D "$DIR/data" -w -l "$DIR/log" -o "$FLAGS" start </dev/null >/dev/null 2>&1 || { cat "$DIR/log"; exit 1; }
 echo ready
-cat >/dev/null || true
+while read -r mode; do
+	$AS "$BIN/pg_ctl" -D "$DIR/data" -w -m "$mode" -l "$DIR/log" restart </dev/null >/dev/null 2>&1 && echo ready || { echo failed; cat "$DIR/log"; }
+done
 $AS "$BIN/pg_ctl" -D "$DIR/data" -w -m immediate stop </dev/null >/dev/null 2>&1
 `;
 
-type Started = { kind: 'ready'; stop(): Promise<void> } | { kind: 'failed'; output: string };
+type Started = { kind: 'ready'; restart: TestPostgres['restart']; stop(): Promise<void> } | { kind: 'failed'; output: string };
 
 function startKeeper(bin: string, port: number, settings: readonly string[]): Promise<Started> {
 	const folder = mkdtempSync(join(tmpdir(), 'tidings-postgres-'));
@@ -81,10 +92,17 @@ function startKeeper(bin: string, port: number, settings: readonly string[]): Pr
 	const keeper = spawn('sh', ['-c', KEEPER], { env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
 	const ended = new Promise<void>((resolve) => keeper.once('close', () => resolve()));
 	const lines: string[] = [];
+	const answers = new EventEmitter();
+	const restart = async (mode: string): Promise<void> => {
+		keeper.stdin.write(`${mode}\n`);
+		const [answer] = await once(answers, 'answer');
+		if (answer !== 'ready') throw new Error('PostgreSQL did not start again');
+	};
 	return new Promise((resolve, reject) => {
 		keeper.once('error', reject);
 		createInterface({ input: keeper.stderr }).on('line', (line) => lines.push(line));
 		createInterface({ input: keeper.stdout }).on('line', (line) => {
+			if (line === 'ready' || line === 'failed') answers.emit('answer', line);
 			if (line !== 'ready') return lines.push(line);
 			keeper.unref();
 			for (const stream of [keeper.stdin, keeper.stdout, keeper.stderr])
@@ -94,7 +112,7 @@ function startKeeper(bin: string, port: number, settings: readonly string[]): Pr
 				keeper.stdin.end();
 				return ended;
 			};
-			resolve({ kind: 'ready', stop });
+			resolve({ kind: 'ready', restart, stop });
 		});
 		void ended.then(() => resolve({ kind: 'failed', output: lines.join('\n') }));
 	});
