@@ -30,8 +30,6 @@ test('the text ends at 1,000 characters and never in the middle of a pair', () =
 	expect(cleanText(`${'x'.repeat(999)}😀`)).toBe('x'.repeat(999));
 });
 
-test('a megabyte of reply is read in no time', () => {
-	const started = performance.now();
-	parseReply(`550-${' '.repeat(1_000_000)}\r\n`.repeat(3));
-	expect(performance.now() - started).toBeLessThan(200);
+test('megabytes of blanks in a reply are read, and nothing of them is kept', () => {
+	expect(parseReply(`550-${' '.repeat(1_000_000)}\r\n`.repeat(3))).toMatchObject({ code: '550', text: '' });
 });
