@@ -28,8 +28,9 @@ export async function hasOfficialClient(): Promise<boolean> {
 		await broker.close();
 		return true;
 	} catch (error) {
+		// Under Jest the cause is an Error of another realm.
 		const cause = error instanceof Error ? error.cause : undefined;
-		if (cause instanceof Error && 'code' in cause && cause.code === 'MODULE_NOT_FOUND') return false;
+		if (typeof cause === 'object' && cause !== null && 'code' in cause && cause.code === 'MODULE_NOT_FOUND') return false;
 		throw error;
 	}
 }

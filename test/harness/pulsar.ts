@@ -143,7 +143,7 @@ async function readAddresses(jvm: ChildProcess, folder: string): Promise<Address
 				reject(new Error('Java cannot be started. Install a JDK, 17.0.17 or later: the package "openjdk-17-jdk-headless".', { cause })),
 			);
 			jvm.once('exit', (code, signal) =>
-				reject(new Error(`Pulsar did not start (${code ?? signal}). A JDK is needed, not only a JRE.\n${tailOf(folder)}`)),
+				reject(new Error(`Pulsar did not start (${code ?? signal}). Mind that it needs a JDK, not only a JRE.\n${tailOf(folder)}`)),
 			);
 			createInterface({ input: stdout }).once('line', (line) => {
 				const { web, broker }: { web: string; broker: string } = JSON.parse(line);

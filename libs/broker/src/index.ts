@@ -1,4 +1,5 @@
 export * from './broker.js';
+export * from './broker-options.js';
 export * from './contract.js';
 export * from './open-broker.js';
 export * from './part.js';

@@ -12,7 +12,7 @@ export type SocketUrls = {
 };
 
 /** The least delay that Pulsar takes before a nacked message comes again, in milliseconds. */
-export const LEAST_NACK_MS = 100;
+const LEAST_NACK_MS = 100;
 
 /** More than that Pulsar keeps ready for no consumer. */
 const MOST_READY = 1_000;

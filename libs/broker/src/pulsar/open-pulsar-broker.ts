@@ -1,5 +1,5 @@
 import type { Broker } from '../broker.js';
-import type { BrokerOptions } from '../open-broker.js';
+import type { BrokerOptions } from '../broker-options.js';
 import { createAdmin } from '../pulsar-admin.js';
 import { namespacePath, pulsarUrl } from '../pulsar-names.js';
 import { CLIENT_LOG_LEVEL, forwardClientLog } from './client-log.js';

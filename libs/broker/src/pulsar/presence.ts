@@ -32,6 +32,8 @@ export class Presence {
 	#sight: Sight = 'none';
 	#failures = 0;
 	#answeredAt = 0;
+	/** When it was found for the last time after it had not been there. */
+	#foundAt = 0;
 	#toldAt = Number.NEGATIVE_INFINITY;
 	#timer: NodeJS.Timeout | undefined;
 	#asking: Promise<void> | undefined;
@@ -52,9 +54,10 @@ export class Presence {
 		return this.#state.kind === 'away' ? this.#state.reason : undefined;
 	}
 
-	/** Somebody found that the broker does not answer. */
-	lost(reason: string): void {
-		if (this.#state.kind !== 'away') this.#lose(reason); // else it is being asked already
+	/** Somebody found that the broker does not answer what it was asked at `askedAt` of the monotonic clock; default: just now. */
+	lost(reason: string, askedAt = monotonic()): void {
+		// While it is away it is being asked already; and what was asked before it was found says nothing about now.
+		if (this.#state.kind !== 'away' && askedAt >= this.#foundAt) this.#lose(reason);
 	}
 
 	/** Asks now. Never rejects. */
@@ -94,6 +97,7 @@ export class Presence {
 		this.#state = { kind: 'connected' };
 		this.#failures = 0;
 		this.#answeredAt = monotonic();
+		if (before !== 'connected') this.#foundAt = this.#answeredAt;
 		this.#next(() => this.#watch(), LOOK_MS);
 		if (before === 'away') this.#tell('back');
 	}

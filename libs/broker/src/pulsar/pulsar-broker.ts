@@ -4,7 +4,7 @@ import type { Admin } from '../pulsar-admin.js';
 import { fullTopicName } from '../pulsar-names.js';
 import type { PulsarClient } from './client-types.js';
 import { PulsarSubscription } from './consumer.js';
-import { errorKind, textOf } from './error-kind.js';
+import { errorKind, nameOf, textOf } from './error-kind.js';
 import { Presence, type Sight } from './presence.js';
 import type { Report } from './report.js';
 import { TopicProducer } from './topic-producer.js';
@@ -47,6 +47,9 @@ export class PulsarBroker implements Broker {
 	constructor(options: PulsarBrokerOptions) {
 		this.#options = options;
 		this.#presence = new Presence({ probe: () => this.#probe(), look: () => this.#look(), report: options.report });
+		this.#presence.on('back', () => {
+			for (const subscription of this.#subscriptions) subscription.wake();
+		});
 	}
 
 	publish(messages: readonly OutgoingMessage[]): Promise<PublishResult[]> {
@@ -57,6 +60,8 @@ export class PulsarBroker implements Broker {
 		if (this.#closing !== undefined) throw new Error(CLOSED);
 		if (!Number.isInteger(options.slots) || options.slots < 1)
 			throw new RangeError(`slots must be an integer from 1, not ${options.slots}`);
+		const reason = await this.#away();
+		if (reason !== undefined) throw new Error(`the broker is away: ${reason}`);
 		const subscription = this.#makeSubscription(options);
 		await subscription.start();
 		this.#subscriptions.add(subscription);
@@ -108,13 +113,19 @@ export class PulsarBroker implements Broker {
 		const refusal = refusalOf(message);
 		if (refusal !== null) return refusal;
 		const { topic } = message;
-		const reason = this.#presence.away();
+		const reason = await this.#away();
 		if (reason !== undefined) return { kind: 'away', reason };
 		const producer = this.#producers.get(topic) ?? this.#makeProducer(topic);
 		this.#producers.set(topic, producer);
 		const result = await producer.publish(message);
 		if (result.kind === 'no-topic' && producer.idle()) this.#producers.delete(topic);
 		return result;
+	}
+
+	/** Why nothing can be done now. What is asked before the broker has answered for the first time waits for that. */
+	async #away(): Promise<string | undefined> {
+		if (!this.connected() && this.#presence.away() === undefined) await this.#presence.check();
+		return this.#closing === undefined ? this.#presence.away() : CLOSED;
 	}
 
 	#makeProducer(topic: string): TopicProducer {
@@ -124,7 +135,7 @@ export class PulsarBroker implements Broker {
 			topic: this.#fullName(topic),
 			sendTimeoutMs,
 			away: () => this.#presence.away(),
-			lost: (reason) => this.#presence.lost(reason),
+			lost: (reason, askedAt) => this.#presence.lost(reason, askedAt),
 		});
 	}
 
@@ -136,7 +147,8 @@ export class PulsarBroker implements Broker {
 				fullName: (topic) => this.#fullName(topic),
 				ensure: admin === undefined ? undefined : (place) => admin.ensureTopics([place]),
 				publish: (message) => this.#publish(message),
-				lost: (reason) => this.#presence.lost(reason),
+				away: () => this.#presence.away(),
+				lost: (reason, askedAt) => this.#presence.lost(reason, askedAt),
 				report,
 			},
 			options,
@@ -161,13 +173,14 @@ export class PulsarBroker implements Broker {
 		return fullTopicName(this.#options.namespace, topic);
 	}
 
-	/** Any answer will do, also that there is no such topic. */
+	/** Any answer will do, also that there is no such topic or that nobody may know. */
 	async #probe(): Promise<void> {
 		try {
 			const asked = this.#options.client.getPartitionsForTopic(this.#fullName(PROBE_TOPIC));
 			await within(asked, PROBE_MS, 'Failed to ask the broker');
 		} catch (error) {
-			if (errorKind(error) !== 'no-topic') throw new Error(`${textOf(error)}${await this.#explain()}`, { cause: error });
+			if (errorKind(error) !== 'no-topic' && nameOf(error) !== 'AuthorizationError')
+				throw new Error(`${textOf(error)}${await this.#explain()}`, { cause: error });
 		}
 	}
 
@@ -182,10 +195,9 @@ export class PulsarBroker implements Broker {
 	}
 
 	#look(): Sight {
-		const there = this.connected();
 		const sights = [
 			...[...this.#producers.values()].map((producer) => producer.look()),
-			...[...this.#subscriptions].map((subscription) => subscription.look(there)),
+			...[...this.#subscriptions].map((subscription) => subscription.look()),
 		];
 		if (sights.includes('up')) return 'up';
 		return sights.includes('down') ? 'down' : 'none';

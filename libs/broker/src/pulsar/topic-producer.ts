@@ -16,8 +16,8 @@ export type TopicProducerOptions = {
 	readonly sendTimeoutMs: number;
 	/** Why the broker is known to be away; then nothing is tried. */
 	away(): string | undefined;
-	/** Called when the broker does not answer. */
-	lost(reason: string): void;
+	/** Called when the broker does not answer what it was asked at this time. */
+	lost(reason: string, askedAt: number): void;
 };
 
 /** A message without its topic. */
@@ -55,13 +55,14 @@ export class TopicProducer {
 		if (!(await this.#window.enter(sendTimeoutMs))) {
 			return { kind: 'away', reason: this.#closed ? 'the broker is closed' : 'too many messages have no answer' };
 		}
+		const begun = monotonic();
 		try {
 			const reason = away(); // it may have gone while this message waited for its turn
 			if (reason !== undefined) return { kind: 'away', reason };
-			await this.#send(content, monotonic() + sendTimeoutMs);
+			await this.#send(content, begun + sendTimeoutMs);
 			return CONFIRMED;
 		} catch (error) {
-			return this.#answer(error);
+			return this.#answer(error, begun);
 		} finally {
 			this.#window.leave();
 		}
@@ -151,7 +152,7 @@ export class TopicProducer {
 		if (line.unanswered === 0) void shut(line.producer);
 	}
 
-	#answer(error: unknown): PublishResult {
+	#answer(error: unknown, askedAt: number): PublishResult {
 		const reason = textOf(error);
 		switch (errorKind(error)) {
 			case 'no-topic':
@@ -159,7 +160,7 @@ export class TopicProducer {
 			case 'refused':
 				return { kind: 'refused', reason };
 			case 'unreachable':
-				if (!this.#closed) this.#options.lost(reason);
+				if (!this.#closed) this.#options.lost(reason, askedAt);
 				return { kind: 'away', reason };
 			case 'failed':
 				return { kind: 'away', reason };
