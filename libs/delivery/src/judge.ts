@@ -44,7 +44,7 @@ function giveBack(record: ClaimedRecord, { provider, worker }: Judging): Settlem
 	const accepted = record.recipients.filter((one) => one.outcome === 'ACCEPTED').length;
 	const { publishedAt, claimedAt: startedAt } = record;
 	const nothing = { category: null, stage: null, code: null, enhancedCode: null, providerMessageId: null } as const;
-	const text = 'The sender stopped before the content was handed over: given back, and nothing was sent.';
+	const text = 'given back before the content was handed over: the sender stopped, or had too little time left; nothing was sent';
 	return {
 		...fenceOf(record),
 		to: 'RETRY',

@@ -21,9 +21,9 @@ export async function sendClaimed(context: DeliveryContext, one: Claimed): Promi
 		// failpoint: claimed
 		const send = await context.persist(() => provider.prepare(record));
 		began = monotonic();
-		if (began - claimedAt > 1000 * (context.leaseSeconds - context.deadlineSeconds))
-			throw new Error('too little of the lease is left to send');
-		outcome = await sendOpen(context, one, send);
+		// With too little of the lease left another could send it, too, before this one has ended.
+		const isLate = began - claimedAt > 1000 * (context.leaseSeconds - context.deadlineSeconds);
+		outcome = isLate ? { kind: 'given-back' } : await sendOpen(context, one, send);
 		// failpoint: sent
 	} catch (error) {
 		// From here the lease and the budget count: the sweeper takes the record when the lease has run out.

@@ -33,7 +33,7 @@ export type RecipientOutcome =
  * - `answered`: one outcome for each recipient that was addressed
  * - `ambiguous`: everything was handed over and no clear answer came; nobody knows whether it was accepted
  * - `withheld`: the hand-over mark was lost, so nothing was sent and somebody else owns the record now
- * - `given-back`: the sender stops and cut the attempt before all was handed over, so nothing was sent; it costs nothing
+ * - `given-back`: the sender ended the attempt before all was handed over, for it stops or has too little time, so nothing was sent; it costs nothing
  */
 export type Outcome =
 	| { readonly kind: 'answered'; readonly recipients: readonly RecipientOutcome[]; readonly providerMessageId: string | null }

@@ -10,6 +10,13 @@ export const PUBLISHER_SETTINGS = {
 		minimum: 10,
 		unit: 'ms',
 	}),
+	TIDINGS_PUBLISH_LEASE_SECONDS: Type.Number({
+		description:
+			'How long a publisher keeps entries that it has taken; another publishes them after that. Longer than a broker may take to answer.',
+		default: 30,
+		exclusiveMinimum: 0,
+		unit: 's',
+	}),
 	TIDINGS_SWEEP_SECONDS: Type.Number({
 		description: 'How often leases that ran out, late records and lost entries are looked for.',
 		default: 15,

@@ -27,7 +27,7 @@ const parts = outboxPublisherParts({
 	pollMs: settings.TIDINGS_POLL_MILLISECONDS,
 	sweepSeconds: settings.TIDINGS_SWEEP_SECONDS,
 	healSeconds: settings.TIDINGS_HEAL_SECONDS,
-	relay: { ...RELAY_DEFAULTS, window: settings.TIDINGS_FLOW_WINDOW },
+	relay: { ...RELAY_DEFAULTS, window: settings.TIDINGS_FLOW_WINDOW, leaseSeconds: settings.TIDINGS_PUBLISH_LEASE_SECONDS },
 });
 await runService({
 	name: 'outbox-publisher',

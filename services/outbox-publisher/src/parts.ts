@@ -6,7 +6,7 @@ import type { Logger, Metrics } from '@tidings/telemetry';
 import { keepTopics, type TopicKeeper } from './keep-topics.js';
 import { measure } from './measure.js';
 import type { PublishContext } from './publish-entries.js';
-import { type RelayOptions, relayOutbox } from './relay-outbox.js';
+import { createRelay, type RelayOptions } from './relay-outbox.js';
 import { reopenLost } from './reopen-lost.js';
 import { sweep } from './sweep.js';
 import { createWarnOfRoute } from './warn-of-route.js';
@@ -64,6 +64,7 @@ const LEAST_MS = 5;
 /** Relays when it is woken, when the next flow has its turn, and every `pollMs` as a net. */
 function relayPart({ db, broker, log, metrics, pollMs, relay }: PublisherOptions, context: PublishContext, topics: TopicKeeper): Poll {
 	let timer: NodeJS.Timeout | undefined;
+	const flights = createRelay(context, relay, () => poll.wake());
 	const poll = createPoll({
 		name: 'outbox-relay',
 		intervalMs: pollMs,
@@ -76,7 +77,8 @@ function relayPart({ db, broker, log, metrics, pollMs, relay }: PublisherOptions
 				if ((await nextTurn(db.pool)) === 0) for (const { route } of ROUTES) context.warnOfRoute(route, 'the broker is away');
 				return;
 			}
-			await relayOutbox(context, relay, stopping);
+			// A flow of a lane without room seems to have its turn, too; the room wakes.
+			if (await flights.run(stopping)) return;
 			const ms = await nextTurn(db.pool);
 			if (ms !== null && ms < pollMs && !stopping.aborted) timer = setTimeout(poll.wake, Math.max(LEAST_MS, ms));
 		},
@@ -86,6 +88,7 @@ function relayPart({ db, broker, log, metrics, pollMs, relay }: PublisherOptions
 		...poll,
 		stop: async () => {
 			await poll.stop();
+			await flights.landed();
 			clearTimeout(timer);
 		},
 	};

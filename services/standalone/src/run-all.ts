@@ -32,7 +32,7 @@ export async function runAll(
 		pollMs: settings.TIDINGS_POLL_MILLISECONDS,
 		sweepSeconds: settings.TIDINGS_SWEEP_SECONDS,
 		healSeconds: settings.TIDINGS_HEAL_SECONDS,
-		relay: { ...RELAY_DEFAULTS, window: settings.TIDINGS_FLOW_WINDOW },
+		relay: { ...RELAY_DEFAULTS, window: settings.TIDINGS_FLOW_WINDOW, leaseSeconds: settings.TIDINGS_PUBLISH_LEASE_SECONDS },
 		messagingSystem: 'embedded',
 	});
 	const sender = mailSenderParts({

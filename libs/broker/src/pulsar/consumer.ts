@@ -103,7 +103,10 @@ export class PulsarSubscription implements Subscription {
 		const creation = this.#around.client.subscribe(this.#config());
 		const consumer = await within(creation, CREATE_MS, 'Failed to create consumer', shut);
 		if (this.#stop.signal.aborted) return await shut(consumer);
-		const line: ConsumerLine = new ConsumerLine(consumer, this.#lineSurroundings((reason) => this.#restart(line, reason)));
+		const line: ConsumerLine = new ConsumerLine(
+			consumer,
+			this.#lineSurroundings((reason) => this.#restart(line, reason)),
+		);
 		this.#line = line;
 		line.receive();
 	}

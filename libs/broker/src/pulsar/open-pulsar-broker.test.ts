@@ -3,35 +3,9 @@ import { monotonic } from '@tidings/model';
 import { type Broker, type IncomingMessage, originOf } from '../broker.js';
 import { CONTRACT } from '../contract.js';
 import { consume, eventually, numbered, publishAll, texts } from '../contract-kit.js';
-import { openPulsarBroker, type PulsarOptions } from './open-pulsar-broker.js';
-import { type FakePulsar, fakePulsar } from './testing/fake-pulsar.js';
-
-const SECRET = 'eyJhbGciOiJIUzI1NiJ9.marker';
-const PLACE = { topic: 'mail-send-normal', subscription: 'mail-sender' };
-
-type Line = { readonly level: 'warn' | 'error'; readonly text: string };
-
-/** A broker on a fake client; it is closed afterwards. */
-async function withBroker(
-	act: (broker: Broker, fake: FakePulsar, lines: Line[]) => Promise<void>,
-	options: Partial<PulsarOptions> & { readonly fake?: FakePulsar; readonly admin?: false } = {},
-): Promise<void> {
-	const { fake = fakePulsar(), admin, ...others } = options;
-	const lines: Line[] = [];
-	const logOf =
-		(level: Line['level']) =>
-		({ err }: { err: unknown }, text: string): void =>
-			void lines.push({ level, text: `${text}: ${String(err)}` });
-	const log = { warn: logOf('warn'), error: logOf('error') };
-	const place = { url: 'pulsar://broker:6650', namespace: 'public/default', log, ...others };
-	const broker = openPulsarBroker(place, () => fake.module, admin === false ? undefined : fake.admin);
-	try {
-		if (!fake.down && admin !== false) await broker.ensureTopics([PLACE]);
-		await act(broker, fake, lines);
-	} finally {
-		await broker.close();
-	}
-}
+import { openPulsarBroker } from './open-pulsar-broker.js';
+import { fakePulsar } from './testing/fake-pulsar.js';
+import { PLACE, withBroker } from './testing/with-broker.js';
 
 // `expect` counts nothing here: a case rejects when the driver breaks its rule.
 for (const { name, run } of CONTRACT) {
@@ -218,79 +192,6 @@ test('poison waits while its dead-letter topic is missing, then goes there with 
 		await eventually('nothing is left', async () => (await broker.backlog(PLACE.topic, PLACE.subscription)) === 0);
 	}));
 
-test('the client gets the token, checks host names, and consumers share from the beginning', () =>
-	withBroker(
-		async (broker, fake) => {
-			await consume(broker, { ...PLACE, slots: 7 });
-			expect(fake.clients).toEqual([expect.objectContaining({ serviceUrl: 'pulsar+ssl://broker:6651', tlsValidateHostname: true })]);
-			expect(fake.clients[0]?.authentication).toMatchObject({ token: SECRET });
-			expect(fake.consumers).toEqual([
-				{
-					topic: 'persistent://public/default/mail-send-normal',
-					subscription: 'mail-sender',
-					subscriptionType: 'Shared',
-					subscriptionInitialPosition: 'Earliest',
-					nAckRedeliverTimeoutMs: 100,
-					receiverQueueSize: 7,
-				},
-			]);
-		},
-		{ url: 'pulsar+ssl://broker:6651', token: SECRET },
-	));
-
-test('the client has one log handler; its warnings are told once a minute and without the token, what we asked for is not', () =>
-	withBroker(
-		async (_, fake, lines) => {
-			await withBroker(async () => undefined, { fake });
-			expect(fake.handlers).toHaveLength(1);
-			fake.say(1, 'Connected to broker');
-			fake.say(3, 'Failed partition-metadata lookup req_id: 1 error: TopicNotFound');
-			fake.say(2, `req 1: the token ${SECRET} is no good`);
-			fake.say(2, `req 2: the token ${SECRET} is no good`);
-			fake.say(3, 'Connection refused');
-			expect(lines).toEqual([
-				{ level: 'warn', text: 'the client of the broker says: Error: req 1: the token … is no good' },
-				{ level: 'error', text: 'the client of the broker says: Error: Connection refused' },
-			]);
-		},
-		{ token: SECRET },
-	));
-
-test('an outage is told with what the admin API says to it, for the client takes a refused token for silence', async () => {
-	const fake = fakePulsar();
-	fake.down = true;
-	const check = async (): Promise<void> => {
-		throw new Error('it does not accept the token (401)');
-	};
-	const told = await new Promise<string>((resolve) => {
-		const log = { error: () => undefined, warn: ({ err }: { err: unknown }) => resolve(String(err)) };
-		const place = { url: 'pulsar://broker:6650', namespace: 'public/default', log };
-		const broker = openPulsarBroker(place, () => fake.module, { ...fake.admin, check });
-		broker.on('away', () => void broker.close());
-	});
-	expect(told).toBe('Error: Failed to get partitions: ConnectError (it does not accept the token (401))');
-});
-
-test('without the admin API topics come by auto-creation, and a backlog is refused with what is missing', () =>
-	withBroker(
-		async (broker) => {
-			await broker.ensureTopics([PLACE]);
-			await publishAll(broker, texts(PLACE.topic, 'kept'));
-			const { got } = await consume(broker, { ...PLACE, slots: 1 });
-			await eventually('the message', () => got.length === 1);
-			await expect(broker.backlog(PLACE.topic, PLACE.subscription)).rejects.toThrow(/PULSAR_ADMIN_URL/);
-		},
-		{ fake: fakePulsar({ createsTopics: true }), admin: false },
-	));
-
-test('without the admin API and auto-creation a missing topic is told with what to set', () =>
-	withBroker(
-		async (broker) => {
-			await expect(broker.ensureTopics([PLACE])).rejects.toThrow(/there is no topic mail-send-normal.*PULSAR_ADMIN_URL/);
-		},
-		{ admin: false },
-	));
-
 test('a closed broker leaves no timer behind, also after an outage and with messages held back', async () => {
 	const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 	const before = timers();
@@ -305,16 +206,37 @@ test('a closed broker leaves no timer behind, also after an outage and with mess
 	await eventually('no timer', () => timers() <= before);
 });
 
-test.each(['http://broker:6650', 'pulsar://user:marker@broker:6650', 'pulsar://broker:6650?token=marker'])(
-	'the URL %p is refused and not repeated',
-	(url) => {
-		const open = (): Broker => openPulsarBroker({ url, namespace: 'public/default' }, () => fakePulsar().module);
-		expect(open).toThrow(/the broker URL must/);
-		expect(open).not.toThrow(/marker/);
-	},
-);
+test('what a replaced consumer has shown takes its slots until it is settled', () =>
+	withBroker(async (broker, fake) => {
+		const { got } = await consume(broker, { ...PLACE, slots: 2 }, () => undefined);
+		await publishAll(broker, texts(PLACE.topic, 'one', 'two', 'three'));
+		await eventually('two are held', () => got.length === 2);
+		await fake.breakConsumers();
+		got[0]?.ack();
+		await eventually('one of them again', () => got.length === 3);
+		got[1]?.nack(0);
+		await eventually('the other again', () => got.length === 4);
+		expect(new Set(got.map(({ id }) => id)).size).toBe(2);
+		expect(await broker.backlog(PLACE.topic, PLACE.subscription)).toBe(3);
+	}));
 
-test('a namespace that cannot be one is refused', () => {
-	const place = { url: 'pulsar://broker:6650', namespace: 'default' };
-	expect(() => openPulsarBroker(place, () => fakePulsar().module)).toThrow(/tenant\/namespace/);
-});
+test('a failure of what was asked before the broker came back does not make it away again', () =>
+	withBroker(
+		async (broker, fake) => {
+			const events: string[] = [];
+			broker.on('away', () => events.push('away'));
+			await publishAll(broker, texts(PLACE.topic, 'connects'));
+			fake.silent = true;
+			const first = broker.publish(texts(PLACE.topic, 'one'));
+			await eventually('the first under way', () => fake.sends.now === 1);
+			const later = new Promise<void>((resolve) => broker.on('back', resolve));
+			fake.down = true;
+			await eventually('the broker is away', () => !broker.connected());
+			fake.down = false;
+			await later;
+			expect((await first)[0]?.kind).toBe('away');
+			expect(broker.connected()).toBe(true);
+			expect(events).toEqual(['away']);
+		},
+		{ sendTimeoutMs: 3_000 },
+	));
