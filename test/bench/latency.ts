@@ -1,6 +1,6 @@
 import { makeProcessMesh, PRODUCTION_SETTINGS } from '../harness/process-mesh.js';
 import { startPulsar } from '../harness/pulsar.js';
-import { type Ratio, quantile } from './measure.js';
+import { quantile, type Ratio } from './measure.js';
 
 const WARM_UP = 50;
 const MAILS = 400;

@@ -1,5 +1,7 @@
 import { openDb } from '@tidings/db';
 import { createDatabase } from '../harness/database.js';
+import { createNamespace } from '../harness/namespace.js';
+import { startPulsar } from '../harness/pulsar.js';
 import { acceptRecords, makeSender, newRecord } from '../harness/records.js';
 import { startChild } from './child.js';
 import { mailOf } from './mail.js';
@@ -12,12 +14,15 @@ const ROUNDS = 3;
  * Ratio 3: accepted → SENT through the broker and a real mail server, per CPU-second of the sender, against nodemailer alone. Both send the same mails
  * through 20 connections to the same server in a process of its own, after 1,000 mails of warm-up; CPU is user and system time of the whole process.
  * The embedded broker lives in the sender's memory, so the publisher has to work there too. `ours` is the sender alone: everything was published before
- * it started. The notes say what comes out when the publisher works along in the same process, with its usual window, as in standalone.
+ * it started. The notes say what comes out when the publisher works along in the same process, with its usual window, as in standalone, and when the messages come from
+ * Pulsar over WebSocket.
  */
 export async function benchSend(server: string): Promise<Ratio> {
 	const limits: Stretch[] = [];
 	const ours: Stretch[] = [];
 	const along: Stretch[] = [];
+	const throughPulsar: Stretch[] = [];
+	const pulsar = await startPulsar();
 	const sink = startChild('sink-worker.ts');
 	const { port } = await sink.next<{ port: number }>();
 	for (let round = 0; round < ROUNDS; round += 1) {
@@ -26,8 +31,11 @@ export async function benchSend(server: string): Promise<Ratio> {
 		await alone.end();
 		ours.push(await sendAll(server, port, 'first'));
 		along.push(await sendAll(server, port, 'along'));
+		const { wsUrl, namespace } = await createNamespace(pulsar.webUrl);
+		throughPulsar.push(await sendAll(server, port, 'first', wsUrl, namespace));
 	}
 	await sink.end();
+	await pulsar.stop();
 	return {
 		number: 3,
 		name: 'accepted → SENT, per CPU-second of the mail sender',
@@ -41,8 +49,11 @@ export async function benchSend(server: string): Promise<Ratio> {
 			mails: MAILS,
 			rounds: ROUNDS,
 			'with the publisher in the same process': Math.round(perCpu(along)),
+			'through Pulsar (WebSocket)': Math.round(perCpu(throughPulsar)),
+			'ratio through Pulsar': (perCpu(throughPulsar) / perCpu(limits)).toFixed(2),
 			'ours per second': perSecond(ours),
 			'ours per second, with the publisher': perSecond(along),
+			'ours per second, through Pulsar': perSecond(throughPulsar),
 			'nodemailer per second': perSecond(limits),
 		},
 	};
@@ -52,10 +63,10 @@ const perCpu = (runs: readonly Stretch[]): number => median(runs.map((run) => ru
 const perSecond = (runs: readonly Stretch[]): number => Math.round(median(runs.map((run) => run.items / run.seconds)));
 
 /** Sends a fresh database's mails. When the publisher works: see sender-worker. */
-async function sendAll(server: string, port: number, publisher: 'first' | 'along'): Promise<Stretch> {
+async function sendAll(server: string, port: number, publisher: 'first' | 'along', ...broker: readonly string[]): Promise<Stretch> {
 	const database = await createDatabase(server);
 	await acceptMails(database.url, port);
-	const worker = startChild('sender-worker.ts', database.url, String(MAILS), publisher);
+	const worker = startChild('sender-worker.ts', database.url, String(MAILS), publisher, ...broker);
 	const { sent } = await worker.next<{ sent: Stretch }>();
 	await worker.end();
 	await database.drop();

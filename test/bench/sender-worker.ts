@@ -9,16 +9,16 @@ import { createLogger, createMetrics } from '@tidings/telemetry';
 import { SENDER_DEFAULTS } from '../harness/mesh.js';
 import { stretch } from './measure.js';
 
-// A mail sender in a process of its own, with the embedded broker in its memory. `first`: the publisher has published everything and is gone before
+// A mail sender in a process of its own, by default with the embedded broker in its memory. `first`: the publisher has published everything and is gone before
 // the sender starts, so that the CPU is the sender's alone; `along`: the publisher works in this process all the while, and its CPU counts too.
-const [url = '', count = '0', publisher = 'first'] = process.argv.slice(2);
+const [url = '', count = '0', publisher = 'first', brokerUrl = 'embedded:', namespace = 'public/default'] = process.argv.slice(2);
 const wanted = Number(count);
 // The default level: a line for each attempt is part of the work.
 const nowhere = openSync('/dev/null', 'w');
 const log = createLogger({ service: 'bench', level: 'info', destination: { write: (line) => void writeSync(nowhere, line) } });
 const metrics = createMetrics({ service: 'bench', version: '0', processMetrics: false });
 const db = openDb({ url, name: 'bench' });
-const broker = await openBroker({ url: 'embedded:', namespace: 'public/default' });
+const broker = await openBroker({ url: brokerUrl, namespace });
 const healSeconds = 600;
 await db.pool.query('update flow set next_at = now()');
 if (publisher === 'first') {
