@@ -43,71 +43,24 @@ export type FakePulsar = {
 	readonly handlers: ((level: number, file: string, line: number, text: string) => void)[];
 };
 
+/** What is at the fake's broker. */
+type World = {
+	broker: EmbeddedBroker;
+	/** By topic, its subscriptions. */
+	readonly topics: Map<string, Place[]>;
+	readonly open: Set<FakeConsumer>;
+	readonly createsTopics: boolean;
+};
+
 /** Makes a fake of its own, with topics of its own. */
-export function fakePulsar(options: { readonly createsTopics?: boolean } = {}): FakePulsar {
-	let broker = new EmbeddedBroker();
-	const topics = new Map<string, Place[]>();
-	const open = new Set<FakeConsumer>();
-
-	async function ensure(places: readonly Place[]): Promise<void> {
-		for (const place of places) topics.set(place.topic, [...(topics.get(place.topic) ?? []), place]);
-		await broker.ensureTopics(places);
-	}
-
-	const shortName = (topic: string): string => topic.slice(topic.lastIndexOf('/') + 1);
-
-	class Client implements PulsarClient {
-		static setLogHandler(handler: FakePulsar['handlers'][number]): void {
-			fake.handlers.push(handler);
-		}
-
-		constructor(config: ClientConfig) {
-			fake.clients.push(config);
-		}
-
-		async getPartitionsForTopic(topic: string): Promise<string[]> {
-			if (fake.down) throw new Error('Failed to get partitions: ConnectError');
-			if (!topics.has(shortName(topic))) throw new Error('Failed to get partitions: TopicNotFound');
-			return [topic];
-		}
-
-		async createProducer(config: ProducerConfig): Promise<PulsarProducer> {
-			fake.producers.push(config);
-			await nextTurn();
-			if (fake.down) throw new Error('Failed to create producer: TimeOut');
-			if (fake.failCreate !== undefined) throw new Error(`Failed to create producer: ${fake.failCreate}`);
-			if (!topics.has(shortName(config.topic))) throw new Error('Failed to create producer: TopicNotFound');
-			return fakeProducer(fake, () => broker, shortName(config.topic));
-		}
-
-		async subscribe(config: ConsumerConfig): Promise<PulsarConsumer> {
-			fake.consumers.push(config);
-			const place = { topic: shortName(config.topic), subscription: config.subscription };
-			if (fake.down) throw new Error('Failed to create consumer: TimeOut');
-			if (options.createsTopics === true) await ensure([place]);
-			if (!topics.has(place.topic)) throw new Error('Failed to create consumer: TopicNotFound');
-			const consumer = new FakeConsumer(fake, config);
-			await consumer.start(broker, place);
-			open.add(consumer);
-			return consumer;
-		}
-
-		async close(): Promise<null> {
-			await Promise.all([...open].map((consumer) => consumer.close()));
-			return null;
-		}
-	}
-
-	class AuthenticationToken {
-		readonly token: string;
-		constructor({ token }: { token: string }) {
-			this.token = token;
-		}
-	}
-
+export function fakePulsar({ createsTopics = false }: { readonly createsTopics?: boolean } = {}): FakePulsar {
+	const world: World = { broker: new EmbeddedBroker(), topics: new Map(), open: new Set(), createsTopics };
 	const fake: FakePulsar = {
-		module: { Client, AuthenticationToken },
-		admin: { ensureTopics: ensure, backlog: (topic, subscription) => broker.backlog(topic, subscription) },
+		module: { Client: makeClient(() => fake, world), AuthenticationToken },
+		admin: {
+			ensureTopics: (places) => ensure(world, places),
+			backlog: (topic, subscription) => world.broker.backlog(topic, subscription),
+		},
 		clients: [],
 		producers: [],
 		consumers: [],
@@ -118,21 +71,84 @@ export function fakePulsar(options: { readonly createsTopics?: boolean } = {}): 
 		failSend: undefined,
 		handlers: [],
 		async breakConsumers() {
-			await Promise.all([...open].map((consumer) => consumer.close()));
-			open.clear();
+			await Promise.all([...world.open].map((consumer) => consumer.close()));
+			world.open.clear();
 		},
 		async deleteTopic(topic) {
-			topics.delete(topic);
+			world.topics.delete(topic);
 			await fake.breakConsumers();
-			await broker.close();
-			broker = new EmbeddedBroker();
-			await broker.ensureTopics([...topics.values()].flat());
+			await world.broker.close();
+			world.broker = new EmbeddedBroker();
+			await world.broker.ensureTopics([...world.topics.values()].flat());
 		},
 		say: (level, text) => {
 			for (const handler of fake.handlers) handler(level, 'ClientImpl.cc', 1, text);
 		},
 	};
 	return fake;
+}
+
+class AuthenticationToken {
+	readonly token: string;
+	constructor({ token }: { token: string }) {
+		this.token = token;
+	}
+}
+
+async function ensure({ broker, topics }: World, places: readonly Place[]): Promise<void> {
+	for (const place of places) topics.set(place.topic, [...(topics.get(place.topic) ?? []), place]);
+	await broker.ensureTopics(places);
+}
+
+function shortName(topic: string): string {
+	return topic.slice(topic.lastIndexOf('/') + 1);
+}
+
+/** The class that a module has for its process. */
+function makeClient(fakeOf: () => FakePulsar, world: World): PulsarModule['Client'] {
+	return class Client implements PulsarClient {
+		static setLogHandler(handler: FakePulsar['handlers'][number]): void {
+			fakeOf().handlers.push(handler);
+		}
+
+		constructor(config: ClientConfig) {
+			fakeOf().clients.push(config);
+		}
+
+		async getPartitionsForTopic(topic: string): Promise<string[]> {
+			if (fakeOf().down) throw new Error('Failed to get partitions: ConnectError');
+			if (!world.topics.has(shortName(topic))) throw new Error('Failed to get partitions: TopicNotFound');
+			return [topic];
+		}
+
+		async createProducer(config: ProducerConfig): Promise<PulsarProducer> {
+			const fake = fakeOf();
+			fake.producers.push(config);
+			await nextTurn();
+			if (fake.down) throw new Error('Failed to create producer: TimeOut');
+			if (fake.failCreate !== undefined) throw new Error(`Failed to create producer: ${fake.failCreate}`);
+			if (!world.topics.has(shortName(config.topic))) throw new Error('Failed to create producer: TopicNotFound');
+			return fakeProducer(fake, () => world.broker, shortName(config.topic));
+		}
+
+		async subscribe(config: ConsumerConfig): Promise<PulsarConsumer> {
+			const fake = fakeOf();
+			fake.consumers.push(config);
+			const place = { topic: shortName(config.topic), subscription: config.subscription };
+			if (fake.down) throw new Error('Failed to create consumer: TimeOut');
+			if (world.createsTopics) await ensure(world, [place]);
+			if (!world.topics.has(place.topic)) throw new Error('Failed to create consumer: TopicNotFound');
+			const consumer = new FakeConsumer(fake, config);
+			await consumer.start(world.broker, place);
+			world.open.add(consumer);
+			return consumer;
+		}
+
+		async close(): Promise<null> {
+			await Promise.all([...world.open].map((consumer) => consumer.close()));
+			return null;
+		}
+	};
 }
 
 function fakeProducer(fake: FakePulsar, broker: () => EmbeddedBroker, topic: string): PulsarProducer {
