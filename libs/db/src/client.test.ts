@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createDatabase, type TestDatabase } from '../../../test/harness/database.js';
+import { startProxy } from '../../../test/harness/tcp-proxy.js';
 import { type Db, openDb } from './client.js';
-import { troubleOf } from './tx.js';
+import { inTransaction, troubleOf } from './tx.js';
 
 let database: TestDatabase;
 let db: Db;
@@ -40,4 +41,21 @@ test('F17 a connection that is cut in the middle of a statement, between stateme
 	await cut.close();
 	const { rows } = await db.pool.query('select 1 as one').catch(() => db.pool.query('select 1 as one'));
 	expect(rows).toEqual([{ one: 1 }]);
+});
+
+test('F17 a database that falls silent while its connections stand is away, in a transaction too, and used again once it answers', async () => {
+	const { hostname, port } = new URL(database.url);
+	const proxy = await startProxy({ host: hostname, port: Number(port) });
+	const url = new URL(database.url);
+	url.port = String(proxy.port);
+	const silent = openDb({ url: url.href, name: 'silent', connections: 2, answerMs: 300 });
+	const one = (): Promise<{ rows: { one: number }[] }> => silent.pool.query<{ one: number }>('select 1 as one');
+	expect((await one()).rows).toEqual([{ one: 1 }]);
+	proxy.blackhole(true);
+	const [alone, inside] = await Promise.allSettled([one(), inTransaction(silent.pool, (client) => client.query('select 1'))]);
+	for (const ended of [alone, inside]) expect(ended.status === 'rejected' && troubleOf(ended.reason)).toBe('away');
+	proxy.heal();
+	expect((await one()).rows).toEqual([{ one: 1 }]);
+	await silent.close();
+	await proxy.close();
 });

@@ -26,7 +26,16 @@ export type DbOptions = {
 	readonly name: string;
 	/** Told when an idle connection is lost; the pool opens another by itself. */
 	readonly log?: Logger;
+	/** After so many milliseconds without an answer a connection is given up, and its statement fails as with a database that is away; default 35,000. */
+	readonly answerMs?: number;
 };
+
+/** A statement that takes longer is broken; it must not hold a connection for ever. */
+const STATEMENT_MS = 30_000;
+/** A server that is gone without a word does not even refuse: nothing else would end the wait for it. Longer than a statement may take. */
+const ANSWER_MS = STATEMENT_MS + 5_000;
+/** A connection that is idle for so long shows that its other side is still there. */
+const KEEP_ALIVE_MS = 10_000;
 
 /** Opens a pool. Connects lazily, so it never fails by itself. */
 export function openDb(options: DbOptions): Db {
@@ -36,10 +45,11 @@ export function openDb(options: DbOptions): Db {
 		application_name: `tidings-${options.name}`,
 		connectionTimeoutMillis: 5_000,
 		idleTimeoutMillis: 30_000,
-		// A statement that takes longer is broken; it must not hold a connection for ever.
-		statement_timeout: 30_000,
+		statement_timeout: STATEMENT_MS,
+		query_timeout: options.answerMs ?? ANSWER_MS,
 		idle_in_transaction_session_timeout: 30_000,
 		keepAlive: true,
+		keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
 	});
 	// Without a listener one terminated idle client ends the process.
 	pool.on('error', (error) => options.log?.warn({ err: error }, 'database connection lost'));

@@ -32,8 +32,11 @@ export function listenForEntries(options: { url: string; log: Logger; onEntries:
 		const fresh = new pg.Client({
 			connectionString: options.url,
 			application_name: 'tidings-listen',
+			// Nothing is said here for hours: only so it is seen that the other side is gone.
 			keepAlive: true,
+			keepAliveInitialDelayMillis: 10_000,
 			connectionTimeoutMillis: 5_000,
+			query_timeout: 5_000,
 		});
 		client = fresh;
 		fresh.on('error', again);

@@ -43,7 +43,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 	let quiet = false;
 	const stopping = (): boolean => quiet;
 	const ending = createEnding();
-	const persist = createPersist({ log: options.log, onAway: options.onAway, stopping });
+	const persist = createPersist({ log: options.log, onAway: options.onAway, stopping, last: ending.last });
 	const context: DeliveryContext = { ...options, persist, stopping, cut: ending.cut, last: ending.last };
 	const lines = createLines<HeldMessage>(options.slots);
 	const sending = new Set<Promise<void>>();

@@ -1,13 +1,14 @@
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { createLogger } from '@tidings/telemetry';
 import { createPersist } from './persist.js';
 
 const log = createLogger({ service: 'test', level: 'fatal' });
 const away = Object.assign(new Error('gone'), { code: '57P01' });
 
-function make(stopping = false): { persist: ReturnType<typeof createPersist>; told: boolean[] } {
+function make(stopping = false) {
 	const told: boolean[] = [];
-	return { told, persist: createPersist({ log, onAway: (is) => told.push(is), stopping: () => stopping }) };
+	const last = new AbortController();
+	return { told, last, persist: createPersist({ log, onAway: (is) => told.push(is), stopping: () => stopping, last: last.signal }) };
 }
 
 /** An act that fails with these errors one after another and then answers. */
@@ -44,8 +45,19 @@ test('an error of the act itself is thrown at once', async () => {
 	expect(told).toEqual([]);
 });
 
-test('a stopping process gives up after a few rounds and does not begin to take again', async () => {
-	const { persist, told } = make(true);
-	await expect(persist(failing(...Array.from({ length: 20 }, () => away)))).rejects.toBe(away);
-	expect(told).toEqual([true]);
-}, 30_000);
+test('a stopping process waits for the database as long as there is time, and then gives up; it does not begin to take again', async () => {
+	jest.useFakeTimers();
+	try {
+		const { persist, told, last } = make(true);
+		const waited = persist(failing(...Array.from({ length: 20 }, () => away)));
+		await jest.advanceTimersByTimeAsync(60_000);
+		expect(await waited).toBe('done');
+		const gaveUp = expect(persist(failing(...Array.from({ length: 20 }, () => away)))).rejects.toBe(away);
+		last.abort();
+		await jest.advanceTimersByTimeAsync(10_000);
+		await gaveUp;
+		expect(told).toEqual([true, true]);
+	} finally {
+		jest.useRealTimers();
+	}
+});

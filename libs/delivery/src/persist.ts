@@ -5,14 +5,23 @@ import type { Logger } from '@tidings/telemetry';
 /** Runs a statement until the database answers. */
 export type Persist = <T>(act: () => Promise<T>) => Promise<T>;
 
-/** Rounds that a stopping process still waits for a database that is away; leases and redelivery give back what it then holds. */
-const ROUNDS_WHILE_STOPPING = 5;
+/** What a persist needs. */
+export type PersistOptions = {
+	readonly log: Logger;
+	/** Told when the first act begins to wait, and when the last one has ended: meanwhile nothing new is taken. */
+	readonly onAway: (away: boolean) => void;
+	/** Whether nothing new is taken in any case. */
+	readonly stopping: () => boolean;
+	/** Aborted when the process cannot wait any longer; leases and redelivery give back what it then holds. */
+	readonly last: AbortSignal;
+};
 
-/**
- * Makes a `Persist`: it repeats an act while the database is away, with backoff up to five seconds. `onAway` is told when the first act begins to wait and when the last
- * one has ended, so that meanwhile nothing new is taken. Everything else that the act throws is thrown on.
- */
-export function createPersist(options: { log: Logger; onAway: (away: boolean) => void; stopping: () => boolean }): Persist {
+/** The longest pause between two tries, in milliseconds; a stopping process has less time. */
+const MOST_MS = 5_000;
+const MOST_STOPPING_MS = 1_000;
+
+/** Makes a `Persist`: it repeats an act while the database is away, until it answers or no time is left. Everything else that the act throws is thrown on. */
+export function createPersist(options: PersistOptions): Persist {
 	let waiting = 0;
 	const repeat = async <T>(act: () => Promise<T>, first: unknown): Promise<T> => {
 		waiting += 1;
@@ -22,11 +31,12 @@ export function createPersist(options: { log: Logger; onAway: (away: boolean) =>
 		}
 		try {
 			for (let round = 0; ; round += 1) {
-				await new Promise((resolve) => setTimeout(resolve, Math.min(5_000, 100 * 2 ** round) * (0.5 + random())));
+				const most = options.stopping() ? MOST_STOPPING_MS : MOST_MS;
+				await new Promise((resolve) => setTimeout(resolve, Math.min(most, 100 * 2 ** round) * (0.5 + random())));
 				try {
 					return await act();
 				} catch (error) {
-					if (!isPassing(error) || (options.stopping() && round >= ROUNDS_WHILE_STOPPING)) throw error;
+					if (!isPassing(error) || options.last.aborted) throw error;
 				}
 			}
 		} finally {

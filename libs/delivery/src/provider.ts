@@ -3,7 +3,8 @@ import type { Channel, Outcome } from '@tidings/model';
 import type { Span } from '@tidings/telemetry';
 
 /**
- * Sends a prepared record. `handOver` is awaited just before the content is given to the provider: false means that nothing may be sent (`withheld`).
+ * Sends a prepared record. `handOver` is awaited just before the content is given to the provider: false means that nothing may be sent (`withheld`), a rejection
+ * that it cannot be known now, so that nothing is sent either (`given-back`).
  * `cut` is aborted when the sender stops: what is not handed over to its last byte then ends at once as `given-back`; what is goes on until its answer.
  * `span` is the step of this call, which is told where it goes (`server.address`, `server.port`). Answers with an outcome and never throws for a "no".
  */

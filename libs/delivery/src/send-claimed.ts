@@ -1,4 +1,4 @@
-import { handOver } from '@tidings/db';
+import { type ClaimedRecord, handOver } from '@tidings/db';
 import { monotonic, type Outcome, random } from '@tidings/model';
 import { channelLabel, messagingAttributes, type Span } from '@tidings/telemetry';
 import type { Claimed } from './claim-waiting.js';
@@ -7,6 +7,7 @@ import { giveUp } from './give-up.js';
 import { judge } from './judge.js';
 import type { HeldMessage } from './message.js';
 import { outcomeLabel } from './outcome-label.js';
+import { isPassing } from './persist.js';
 import type { Send } from './provider.js';
 import type { Ended } from './settle-ended.js';
 import { traceCall } from './trace-call.js';
@@ -54,8 +55,18 @@ function startSettle({ messagingSystem: system }: DeliveryContext, { span, topic
 async function sendOpen(context: DeliveryContext, { message, record }: Claimed, send: Send): Promise<Outcome> {
 	if (!record.recipients.some((one) => one.outcome === 'OPEN')) return { kind: 'answered', recipients: [], providerMessageId: null };
 	if (context.cut.aborted) return { kind: 'given-back' };
-	const markHandOver = () => handOver(context.db.pool, record);
-	return await traceCall(context, message, (span) => untilLast(send(markHandOver, context.cut, span), context.last));
+	return await traceCall(context, message, (span) => untilLast(send(() => mark(context, record), context.cut, span), context.last));
+}
+
+/** Makes the hand-over mark. Rejects when the database is away; what it refuses in an unknown way would be refused again at once, so that its lease is left to count. */
+async function mark({ db, log }: DeliveryContext, record: ClaimedRecord): Promise<boolean> {
+	try {
+		return await handOver(db.pool, record);
+	} catch (error) {
+		if (isPassing(error)) throw error;
+		log.error({ err: error, recordId: record.id }, 'the hand-over could not be marked; nothing is sent before the lease is over');
+		return false;
+	}
 }
 
 /** What is settled when the process cannot wait any longer: everything was handed over, or else the cut would have ended it. */

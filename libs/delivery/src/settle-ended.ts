@@ -1,9 +1,10 @@
-import { type ClaimedRecord, type Settled, type Settlement, settleLate, settleRecords, troubleOf, wakeFlows } from '@tidings/db';
+import { type ClaimedRecord, type Settled, type Settlement, settleLate, settleRecords, wakeFlows } from '@tidings/db';
 import { monotonic, now } from '@tidings/model';
 import { channelLabel, type Span } from '@tidings/telemetry';
 import type { DeliveryContext } from './context.js';
 import { giveUp } from './give-up.js';
 import type { HeldMessage } from './message.js';
+import { isPassing } from './persist.js';
 
 /** One attempt that ended, with all that is needed to write it down, and the step of its trace that does so. */
 export type Ended = {
@@ -15,7 +16,7 @@ export type Ended = {
 
 /**
  * Settles attempts together, and acknowledges their messages after the commit (law 4). Two attempts of one record never share a statement.
- * Data that the database refuses is parted from the rest by halves, so that one row does not hold back two hundred.
+ * What the database refuses is parted from the rest by halves: were it all given up with the one, two hundred mails would be sent again.
  */
 export async function settleEnded(context: DeliveryContext, items: readonly Ended[]): Promise<void> {
 	const once = new Map(items.map((item) => [item.record.id, item]));
@@ -27,9 +28,9 @@ export async function settleEnded(context: DeliveryContext, items: readonly Ende
 async function settleApart(context: DeliveryContext, items: readonly Ended[]): Promise<void> {
 	const { metrics, route } = context;
 	try {
-		await context.persist(() => settle(context, items));
+		await settle(context, items);
 	} catch (error) {
-		if (items.length > 1 && troubleOf(error) === 'data') {
+		if (items.length > 1 && !isPassing(error)) {
 			const half = items.length >> 1;
 			await settleApart(context, items.slice(0, half));
 			await settleApart(context, items.slice(half));
@@ -52,24 +53,35 @@ async function settleApart(context: DeliveryContext, items: readonly Ended[]): P
 	}
 }
 
-/** Those that lost their fence go by the late road. The publishers are told of retries after the commit. */
+/** Those that lost their fence go by the late road. */
 async function settle(context: DeliveryContext, items: readonly Ended[]): Promise<void> {
-	const { db, metrics } = context;
-	const began = monotonic();
-	const settled = await settleRecords(
-		db.pool,
-		items.map((item) => item.settlement),
-	);
-	metrics.settleDurationSeconds.observe({ channel: channelLabel(context.provider.channel) }, (monotonic() - began) / 1000);
+	const { db, metrics, persist } = context;
+	const settled = await persist(async () => {
+		const began = monotonic();
+		const rows = await settleRecords(
+			db.pool,
+			items.map((item) => item.settlement),
+		);
+		metrics.settleDurationSeconds.observe({ channel: channelLabel(context.provider.channel) }, (monotonic() - began) / 1000);
+		return rows;
+	});
 	const won = new Map(settled.map((one) => [one.id, one]));
 	const lost = items.filter((item) => !won.has(item.record.id)).map((item) => item.settlement);
 	if (lost.length > 0) {
 		metrics.transitionsLostTotal.inc({ from: 'SENDING', by: 'worker' }, lost.length);
-		for (const one of await settleLate(db.pool, lost)) won.set(one.id, one);
+		for (const one of await persist(() => settleLate(db.pool, lost))) won.set(one.id, one);
 	}
-	const due = settled.filter((one) => one.dueAt !== null);
-	if (due.length > 0) await wakeFlows(db.pool, due);
+	await wake(context, settled);
 	for (const item of items) report(context, item, won.get(item.record.id));
+}
+
+/** Tells the publishers of retries, after the commit. All is settled whether it works or not: they look for flows that sleep through their time by themselves. */
+async function wake({ db, persist, log }: DeliveryContext, settled: readonly Settled[]): Promise<void> {
+	const due = settled.filter((one) => one.dueAt !== null);
+	if (due.length === 0) return;
+	await persist(() => wakeFlows(db.pool, due)).catch((error: unknown) => {
+		log.warn({ err: error, records: due.length }, 'publishers were not told of retries and find them by themselves');
+	});
 }
 
 function report({ provider, log, metrics }: DeliveryContext, { record, message, settlement }: Ended, settled: Settled | undefined): void {

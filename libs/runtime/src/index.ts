@@ -1,3 +1,4 @@
+export { cannotStart } from './cannot-start.js';
 export { loadConfig } from './config.js';
 export { type AdminServer, createAdminServer } from './health.js';
 export * from './http/index.js';

@@ -1,5 +1,6 @@
 import { monotonic } from '@tidings/model';
 import type { Logger, Metrics } from '@tidings/telemetry';
+import { cannotStart } from './cannot-start.js';
 import { createAdminServer } from './health.js';
 import type { Part, Phase } from './part.js';
 import { isError } from './reason-of.js';
@@ -54,10 +55,7 @@ export async function runService(options: ServiceOptions): Promise<{ adminPort: 
 		if (report.hung.length === 0) log.info({ failed: report.failed }, 'stopped');
 		process.exit(cause.kind === 'error' || report.hung.length > 0 || report.failed.length > 0 ? 1 : 0);
 	};
-	const giveUp = (error: unknown): never => {
-		log.fatal({ err: asError(error) }, 'cannot start');
-		process.exit(1);
-	};
+	const giveUp = cannotStart(log);
 	onStopCause(
 		(cause) => void stop(cause).catch(giveUp),
 		(error) => log.fatal({ err: asError(error) }, 'another unexpected error while stopping'),

@@ -2,7 +2,7 @@ import { brokerPart, openBroker } from '@tidings/broker';
 import { open, parseKeys } from '@tidings/crypto';
 import { dbPart, openDb } from '@tidings/db';
 import { VERSION } from '@tidings/model';
-import { retryPolicies, runService } from '@tidings/runtime';
+import { cannotStart, retryPolicies, runService } from '@tidings/runtime';
 import { createLogger, createMetrics, tracingPart } from '@tidings/telemetry';
 import { readSettings } from './config.js';
 import { mailSenderParts } from './parts.js';
@@ -18,7 +18,7 @@ const broker = await openBroker({
 	token: settings.BROKER_TOKEN,
 	adminUrl: settings.PULSAR_ADMIN_URL,
 	log,
-});
+}).catch(cannotStart(log, 78));
 const keyring = parseKeys(settings.TIDINGS_SECRET_KEYS);
 const parts = mailSenderParts({
 	db,

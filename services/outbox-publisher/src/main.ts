@@ -1,7 +1,7 @@
 import { brokerPart, openBroker } from '@tidings/broker';
 import { dbPart, openDb } from '@tidings/db';
 import { VERSION } from '@tidings/model';
-import { runService } from '@tidings/runtime';
+import { cannotStart, runService } from '@tidings/runtime';
 import { createLogger, createMetrics, tracingPart } from '@tidings/telemetry';
 import { readSettings } from './config.js';
 import { outboxPublisherParts, RELAY_DEFAULTS } from './parts.js';
@@ -17,7 +17,7 @@ const broker = await openBroker({
 	token: settings.BROKER_TOKEN,
 	adminUrl: settings.PULSAR_ADMIN_URL,
 	log,
-});
+}).catch(cannotStart(log, 78));
 const parts = outboxPublisherParts({
 	db,
 	databaseUrl: settings.DATABASE_URL,

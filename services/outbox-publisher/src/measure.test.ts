@@ -43,4 +43,6 @@ test('the gauges tell what waits in the tables and at the broker, and go back to
 	await measure({ db, broker, metrics });
 	expect(await metrics.registry.metrics()).toContain('tidings_outbox_entries{route="mail-send",status="NEW"} 0');
 	await broker.close();
+	await measure({ db, broker, metrics });
+	expect(await metrics.registry.metrics()).toContain('tidings_broker_backlog_messages{route="mail-send",lane="urgent"} Nan');
 });

@@ -3,15 +3,14 @@ import { type Db, measureOutbox, type OutboxMeasures } from '@tidings/db';
 import { type Lane, ROUTES, type Route, topicsOf } from '@tidings/model';
 import type { Metrics } from '@tidings/telemetry';
 
-/** Sets the gauges that are read from the tables, from the broker and from the connection pool. */
+/** Sets the gauges that are read from the tables and from the broker. */
 export async function measure({ db, broker, metrics }: { db: Db; broker: Broker; metrics: Metrics }): Promise<void> {
 	showTables(metrics, await measureOutbox(db.pool));
-	const pool = db.connections();
-	for (const state of ['idle', 'busy', 'waiting'] as const) metrics.dbPoolConnections.set({ state }, pool[state]);
-	if (!broker.connected()) return;
 	for (const { route } of ROUTES) {
 		for (const { topic, subscription, lane } of topicsOf(route)) {
-			metrics.brokerBacklogMessages.set({ route, lane }, await broker.backlog(topic, subscription));
+			// NaN: nobody knows, for the broker is away, has no such topic, or has no admin API that could tell.
+			const backlog = broker.connected() ? await broker.backlog(topic, subscription).catch(() => Number.NaN) : Number.NaN;
+			metrics.brokerBacklogMessages.set({ route, lane }, backlog);
 		}
 	}
 }

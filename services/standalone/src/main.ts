@@ -12,7 +12,7 @@ const metrics = createMetrics({ service: 'standalone', version: VERSION });
 const leave = (): never => process.exit(130);
 process.once('SIGINT', leave).once('SIGTERM', leave);
 try {
-	const ground = await prepare(config.flags, factsFile(config.flags), log);
+	const ground = await prepare(config.flags, factsFile(config.flags), { log, metrics });
 	process.off('SIGINT', leave).off('SIGTERM', leave);
 	await runAll(ground, config, { log, metrics });
 } catch (error) {

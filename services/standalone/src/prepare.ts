@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { Keyring } from '@tidings/crypto';
-import { type Db, endLeases, migrate, openDb } from '@tidings/db';
+import { type Db, dbPart, endLeases, migrate, openDb } from '@tidings/db';
 import type { Bootstrapped } from '@tidings/message-api';
 import type { Part } from '@tidings/runtime';
-import type { Logger } from '@tidings/telemetry';
+import type { Logger, Metrics } from '@tidings/telemetry';
 import { type Catcher, startCatcher } from './catcher/start-catcher.js';
 import { checkPort } from './check-port.js';
 import type { Flags } from './config.js';
@@ -27,7 +27,7 @@ export type Ground = {
  * Brings up what production has outside: the data folder, the database with its tables, the mail catcher, the first tenant. Safe to repeat over what a killed run left.
  * Rejects with a sentence for the person who started it, after stopping what was started.
  */
-export async function prepare(flags: Flags, file: string, log: Logger): Promise<Ground> {
+export async function prepare(flags: Flags, file: string, { log, metrics }: { log: Logger; metrics: Metrics }): Promise<Ground> {
 	const stops: (() => void | Promise<void>)[] = [];
 	try {
 		const lock = lockDataDir(flags.dataDir);
@@ -39,12 +39,7 @@ export async function prepare(flags: Flags, file: string, log: Logger): Promise<
 		await migrate({ url: database.url, log: (line) => log.info({ line }, 'migrating') });
 		const catcher = await startCatcher({ dataDir: flags.dataDir, smtpPort: flags.smtpPort, webPort: flags.mailPort, log });
 		stops.push(catcher.close);
-		const db = openDb({
-			url: database.url,
-			name: 'standalone',
-			connections: 20,
-			log,
-		});
+		const db = openDb({ url: database.url, name: 'standalone', connections: 20, log });
 		stops.push(db.close);
 		const keyring = keepSecretKeys(flags.dataDir);
 		const credentials = await keepCredentials(db, file);
@@ -55,7 +50,7 @@ export async function prepare(flags: Flags, file: string, log: Logger): Promise<
 			running('data folder', lock.release),
 			running('database', database.stop),
 			running('mail catcher', catcher.close),
-			{ ...running('postgres', db.close), health: db.ping },
+			dbPart(db, metrics),
 		];
 		return { db, databaseUrl: database.url, keyring, catcher, credentials, parts };
 	} catch (error) {

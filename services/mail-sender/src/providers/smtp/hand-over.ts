@@ -10,8 +10,8 @@ export type HandOver = {
 	readonly composed: Composed;
 	/** Asked after the server's 354 and before the first byte; anything but true stops the mail. */
 	readonly begin: (() => Promise<boolean>) | null;
-	/** The hand-over mark was lost: nothing was sent. */
-	withheld: boolean;
+	/** Why nothing was sent: the hand-over mark was lost, or it could not be made. */
+	unsent: 'withheld' | 'given-back' | null;
 	/** All of the mail was given to the socket: from here on silence means that nobody knows. */
 	ended: boolean;
 	/** The outcome is settled; nothing more may be sent. */
@@ -40,7 +40,7 @@ export function newHandOver(composed: Composed, begin: (() => Promise<boolean>) 
 	let mark: Promise<boolean> | null = null;
 	// A stale connection makes the library start again on another one; the mark is made already.
 	const once = begin === null ? null : () => (mark ??= begin());
-	return { composed, begin: once, withheld: false, ended: false, over: false, utf8Missing: false, envelope: null, stream: null };
+	return { composed, begin: once, unsent: null, ended: false, over: false, utf8Missing: false, envelope: null, stream: null };
 }
 
 /**
@@ -121,16 +121,16 @@ function holdBack(source: Readable, handOver: HandOver): Readable {
 	};
 	const ask = async (begin: () => Promise<boolean>): Promise<void> => {
 		state = 'asking';
-		let mine = false;
+		let unsent: HandOver['unsent'] = 'given-back';
 		try {
-			mine = await begin();
+			unsent = (await begin()) ? null : 'withheld';
 		} catch {
-			// Whoever cannot say that the mark is made has not made it.
+			// Whoever cannot say that the mark is made sends nothing.
 		}
 		if (stream.destroyed || handOver.over) return;
-		handOver.withheld = !mine;
-		if (mine) pour();
-		else stream.destroy(new Error('the hand-over mark was lost'));
+		handOver.unsent = unsent;
+		if (unsent === null) pour();
+		else stream.destroy(new Error('the hand-over mark was not made'));
 	};
 	const stream = new Readable({
 		highWaterMark: SLICE,

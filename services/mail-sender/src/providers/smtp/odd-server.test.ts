@@ -96,22 +96,23 @@ test.each(['250 ok', '552 5.3.4 too large'])(
 );
 
 test.each([
-	['gives false', async () => false],
-	['rejects', () => Promise.reject(new Error('lost'))],
+	['gives false', 'withheld', async () => false],
+	['rejects', 'given-back', () => Promise.reject(new Error('nobody answers'))],
 	[
 		'throws',
+		'given-back',
 		() => {
-			throw new Error('lost');
+			throw new Error('nobody answers');
 		},
 	],
-])('when begin %s not a byte is sent, the mail is withheld, and the next one goes out', async (_, begin) => {
+])('when begin %s not a byte is sent, the mail is %s, and the next one goes out', async (_, kind, begin) => {
 	const seen: string[][] = [[], []];
 	const port = await politeBut((line, __, connection) => {
 		seen[connection]?.push(line);
 		return null;
 	});
 	const transport = transportTo(port, { slots: 1 });
-	expect(await transport.send(mailTo([ann]), begin)).toEqual({ kind: 'withheld' });
+	expect(await transport.send(mailTo([ann]), begin)).toEqual({ kind });
 	expect(inShort(await transport.send(mailTo([bo]), async () => true))).toEqual(['0 accepted 250']);
 	expect(seen[0]?.at(-1)).toBe('DATA');
 });

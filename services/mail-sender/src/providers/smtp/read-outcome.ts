@@ -18,7 +18,7 @@ export function readSuccess(handOver: HandOver, info: Pick<SMTPSentMessageInfo, 
 
 /** The outcome of a mail that the library could not send. */
 export function readFailure(handOver: HandOver, error: NodemailerError, watch: StageWatch): Outcome {
-	if (handOver.withheld) return { kind: 'withheld' };
+	if (handOver.unsent !== null) return { kind: handOver.unsent };
 	if (handOver.utf8Missing)
 		return refuseAll(handOver, unfit('MAIL', 'ENOSMTPUTF8', 'The server does not take addresses beyond ASCII (SMTPUTF8).'));
 	const stage = stageOf(handOver, error, watch);

@@ -44,8 +44,8 @@ export type SmtpTransportOptions = {
 export type SmtpTransport = {
 	/**
 	 * Sends one mail to its open recipients. Never rejects: each "no" is an outcome. `begin` is awaited once, after the server's 354
-	 * and before the first byte; when it gives false or rejects, nothing is sent and the outcome is `withheld`. When `stop` is aborted before
-	 * the last byte was given away, nothing is sent either and the outcome is `given-back`.
+	 * and before the first byte; when it gives false nothing is sent and the outcome is `withheld`, and when it rejects, `given-back`. When `stop` is
+	 * aborted before the last byte was given away, nothing is sent either and the outcome is `given-back`.
 	 */
 	send(mail: SmtpMail, begin?: () => Promise<boolean>, stop?: AbortSignal): Promise<Outcome>;
 	/** Takes no more mail, waits for those that are under way, and closes every connection. `abandon`: nobody waits for an answer any more, so connections in use are cut. */
