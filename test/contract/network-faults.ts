@@ -1,33 +1,26 @@
 import assert from 'node:assert/strict';
+import type { Broker } from '@tidings/broker';
 import { startProxy, type TcpProxy } from '../harness/tcp-proxy.js';
-import { openDriver } from './driver.js';
-import {
-	type FaultBench,
-	type FaultCase,
-	fresh,
-	freshPlace,
-	gather,
-	hold,
-	inTime,
-	publishAll,
-	publishOne,
-	textOf,
-	using,
-} from './fault-kit.js';
+import { openDriver, type PulsarAddresses } from './driver.js';
+import { type FaultBench, fresh, freshPlace, gather, hold, inTime, publishAll, publishOne, textOf, using } from './fault-kit.js';
 
 /**
  * What the WebSocket driver owes when the network breaks. The official client dials the address that the broker gives it, so nothing can stand between
  * those two, and these are no cases of its.
  */
-export const NETWORK_FAULTS: readonly FaultCase[] = [
+export const NETWORK_FAULTS: readonly { readonly name: string; run(bench: NetworkBench): Promise<void> }[] = [
 	{ name: 'connections that are reset come back, and what was un-acked comes again', run: (bench) => throughProxy(bench, reset) },
-	{ name: 'a network that swallows everything is noticed, by publishing and without', run: (bench) => throughProxy(bench, swallowed) },
+	{ name: 'a network that swallows everything is noticed by publishing', run: (bench) => throughProxy(bench, swallowed(publishing)) },
+	{ name: 'a network that swallows everything is noticed by its silence', run: (bench) => throughProxy(bench, swallowed(waiting)) },
 	{ name: 'a message whose answer is swallowed is away, though it may arrive', run: (bench) => throughProxy(bench, answerSwallowed) },
 ];
 
-type ProxiedBench = FaultBench & { readonly proxy: TcpProxy };
+/** Where a Pulsar is that nobody needs to kill, and a namespace in it. Cases may run at once. */
+export type NetworkBench = Pick<FaultBench, 'driver' | 'namespace'> & { readonly pulsar: PulsarAddresses };
 
-async function throughProxy(bench: FaultBench, act: (bench: ProxiedBench) => Promise<void>): Promise<void> {
+type ProxiedBench = NetworkBench & { readonly proxy: TcpProxy };
+
+async function throughProxy(bench: NetworkBench, act: (bench: ProxiedBench) => Promise<void>): Promise<void> {
 	const proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(bench.pulsar.webUrl).port) });
 	const [webUrl, wsUrl] = [`http://127.0.0.1:${proxy.port}`, `ws://127.0.0.1:${proxy.port}`];
 	try {
@@ -57,31 +50,35 @@ async function reset({ driver, pulsar, namespace, proxy }: ProxiedBench): Promis
 	});
 }
 
-async function swallowed({ driver, pulsar, namespace, proxy }: ProxiedBench): Promise<void> {
-	await using(await openDriver(driver, pulsar, { namespace }), async (broker) => {
-		const place = freshPlace();
-		await broker.ensureTopics([place]);
-		const { texts } = await gather(broker, place);
-		const publishAndGet = async (): Promise<void> => {
-			const messages = fresh(place.topic, 5);
-			await publishAll(broker, messages);
-			await inTime('every message', () => messages.every((message) => texts.has(textOf(message))));
-		};
-		await publishAndGet();
+/** `notice` gets the driver to see that nothing comes through any more. */
+function swallowed(notice: (broker: Broker, topic: string) => Promise<void>): (bench: ProxiedBench) => Promise<void> {
+	return async ({ driver, pulsar, namespace, proxy }) =>
+		await using(await openDriver(driver, pulsar, { namespace }), async (broker) => {
+			const place = freshPlace();
+			await broker.ensureTopics([place]);
+			const { texts } = await gather(broker, place);
+			const publishAndGet = async (): Promise<void> => {
+				const messages = fresh(place.topic, 5);
+				await publishAll(broker, messages);
+				await inTime('every message', () => messages.every((message) => texts.has(textOf(message))));
+			};
+			await publishAndGet();
 
-		proxy.blackhole(true);
-		assert.equal((await publishOne(broker, place.topic)).kind, 'away');
-		assert.equal(broker.connected(), false);
-		proxy.heal();
-		await inTime('the broker back', () => broker.connected());
-		await publishAndGet();
+			proxy.blackhole(true);
+			await notice(broker, place.topic);
+			assert.equal(broker.connected(), false);
+			proxy.heal();
+			await inTime('the broker back', () => broker.connected());
+			await publishAndGet();
+		});
+}
 
-		proxy.blackhole(true);
-		await inTime('the silence noticed', () => !broker.connected());
-		proxy.heal();
-		await inTime('the broker back', () => broker.connected());
-		await publishAndGet();
-	});
+async function publishing(broker: Broker, topic: string): Promise<void> {
+	assert.equal((await publishOne(broker, topic)).kind, 'away');
+}
+
+async function waiting(broker: Broker): Promise<void> {
+	await inTime('the silence noticed', () => !broker.connected());
 }
 
 async function answerSwallowed({ driver, pulsar, namespace, proxy }: ProxiedBench): Promise<void> {

@@ -74,10 +74,13 @@ faultTest(
 		await underLoad(mesh, async () => {
 			await arrivedMore(mesh, 50);
 			await pulsar.kill();
-			await acceptedMore(mesh, 1_000);
+			await acceptedMore(mesh, 300);
 			await pulsar.restart();
 			await arrivedMore(mesh, 50);
 		});
+		expect((await marksOfOutage(mesh)).warnings).toEqual([1]);
+		// Every service says it once, however often it has tried to connect.
+		for (const one of mesh.services) expect(one.said('the broker is away').length).toBeLessThanOrEqual(1);
 		await holds(mesh);
 	},
 );

@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { CALM_SETTINGS } from '../harness/process-mesh.js';
 import { arrivedMore, meshOfFile, strayRecords, underLoad } from './kit.js';
 
 // Many processes on the same rows, and all of them replaced one after the other.
@@ -6,8 +7,8 @@ import { arrivedMore, meshOfFile, strayRecords, underLoad } from './kit.js';
 const faultTest = meshOfFile();
 
 faultTest('eight mail senders and three publishers on the same rows make one provider call a record', async (mesh) => {
-	const names = [...Array<'mail-sender'>(8).fill('mail-sender'), ...Array<'outbox-publisher'>(3).fill('outbox-publisher')];
-	const services = await mesh.startReady(...names);
+	const senders = Array.from({ length: 8 }, () => ['mail-sender', CALM_SETTINGS] as const);
+	const services = await mesh.startReady(...senders, 'outbox-publisher', 'outbox-publisher', 'outbox-publisher');
 	const ids = await Promise.all(Array.from({ length: 1_000 }, () => mesh.submitter.submit()));
 	await mesh.drained();
 	const { rows } = await mesh.db.pool.query<{ attempts: number; workers: number }>(
@@ -25,7 +26,8 @@ faultTest('eight mail senders and three publishers on the same rows make one pro
 faultTest(
 	'a rolling restart of everything under load: callers see only refused or reset connections, each key makes one record, nothing is ambiguous',
 	async (mesh) => {
-		await mesh.startReady('message-api', 'outbox-publisher', 'outbox-publisher', 'mail-sender', 'mail-sender', 'dead-letter');
+		const senders = [1, 2].map(() => ['mail-sender', CALM_SETTINGS] as const);
+		await mesh.startReady('message-api', 'outbox-publisher', 'outbox-publisher', ...senders, 'dead-letter');
 		mesh.submitter.forget();
 		await underLoad(mesh, async () => {
 			for (const service of mesh.services.filter((one) => one.running)) {

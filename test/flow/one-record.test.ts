@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { claimRecords, type Db, handOver, openDb, settleRecords, sweepLeases } from '@tidings/db';
+import { archivePoisons, claimRecords, type Db, expireRecords, handOver, openDb, settleRecords, sweepLeases } from '@tidings/db';
 import { newId } from '@tidings/model';
 import pg from 'pg';
 import { createDatabase, type TestDatabase } from '../harness/database.js';
@@ -265,4 +265,35 @@ test('a mail that kills its worker every time ends as a dead letter, with an amb
 	});
 	expect(await ACTORS.retry?.(db, subject)).toBe(true);
 	expect(await standingOf(db, subject.id)).toMatchObject({ status: 'RETRY', budgetMax: 6, pendingLetters: 0, entries: 1 });
+});
+
+/** How a record ends for which a letter is opened, and what that letter says. */
+const ENDS: readonly (readonly [string, string, (subject: Subject) => Promise<unknown>])[] = [
+	[
+		'spends its budget',
+		'SEND_EXHAUSTED',
+		async ({ claim }) => claim && (await settleRecords(db.pool, [settlementOf(claim, 'DEAD_LETTER')])),
+	],
+	['is held', 'AMBIGUOUS', async ({ claim }) => claim && (await settleRecords(db.pool, [settlementOf(claim, 'HELD')]))],
+	['is found too late by the sweep', 'EXPIRED', async () => await expireRecords(db.pool, 1_000)],
+	['is found too late by a claim', 'EXPIRED', async (subject) => await ACTORS.worker?.(db, subject)],
+];
+
+test.each(ENDS)('a record that %s gets its own letter (%s) in place of the poison letter that is open about it', async (_, source, end) => {
+	const subject = source === 'EXPIRED' ? await tooLate(await pending()) : await sending();
+	const topic = 'mail-send-normal';
+	const ids = { recordId: subject.id, tenantId: subject.sender.tenantId, traceId: null };
+	const [letter] = await archivePoisons(db.pool, [
+		{ topic, messageId: newId(), reason: 'the broker gave up', envelope: '{}', channel: 'MAIL', ...ids },
+	]);
+	expect(letter?.recordId).toBe(subject.id);
+	await end(subject);
+	const { rows } = await db.pool.query('select source, status, resolution from dead_letter_message where record_id = $1 order by id', [
+		subject.id,
+	]);
+	expect(rows).toEqual([
+		{ source: 'BROKER_POISON', status: 'RESOLVED', resolution: 'superseded' },
+		{ source, status: 'PENDING', resolution: null },
+	]);
+	expect(brokenLaws(await standingOf(db, subject.id))).toEqual([]);
 });

@@ -159,12 +159,12 @@ test('a topic that is missing when something is published is made, together with
 	await allSent(ids);
 });
 
-/** From now on the database refuses this, in words that hold an address. Answers how to mend it. */
-async function refuse(table: string, event: 'insert' | 'update', condition: string): Promise<() => Promise<void>> {
+/** From now on the database refuses this, in words that hold an address, with that SQLSTATE. Answers how to mend it. */
+async function refuse(table: string, event: 'insert' | 'update', condition: string, code = 'P0001'): Promise<() => Promise<void>> {
 	const name = `refuse_${table}_${event}`;
 	await mesh.db.pool.query(`
 		create or replace function ${name}() returns trigger language plpgsql as $$
-			begin if ${condition} then raise exception 'not for ann@example.com'; end if; return new; end $$;
+			begin if ${condition} then raise exception 'not for ann@example.com' using errcode = '${code}'; end if; return new; end $$;
 		create trigger ${name} before ${event} on ${table} for each row execute function ${name}()`);
 	return async () => {
 		await mesh.db.pool.query(`drop trigger ${name} on ${table}`);
@@ -240,4 +240,42 @@ test('F16 while poison cannot be archived it is not acked and is tried again, wi
 		{ envelope: '{"recordId": 1}', record_id: null },
 	]);
 	expect(brokenLaws(await standingOf(mesh.db, id))).toEqual([]);
+});
+
+test('a settlement that the database refuses for itself holds back no other: its neighbours are SENT, each once', async () => {
+	const broker = await makeBreakableBroker();
+	const [bad = '', ...others] = await acceptRecords(
+		mesh.db,
+		Array.from({ length: 20 }, () => newRecord(sender)),
+	);
+	const mend = await refuse('send_state', 'update', `new.id = '${bad}' and new.status = 'SENT'`);
+	const hang = sink.script({ stage: 'DOT', answer: { kind: 'hang' } });
+	await work(broker);
+	await wake();
+	await hang.met(20);
+	// All are answered at once, so that they are settled together.
+	hang.release();
+	await allSent(others);
+	await mend();
+	expect(await standingOf(mesh.db, bad)).toMatchObject({ status: 'SENDING', attemptNo: 1 });
+});
+
+test('a hand-over that cannot be marked because the database is away is given back: nothing is burnt or ambiguous, and no lease is waited for', async () => {
+	const broker = await makeBreakableBroker();
+	const holding = await makeSender(mesh.db, { host: sink.host, port: sink.port, onAmbiguous: 'hold' });
+	const [id = ''] = await acceptRecords(mesh.db, [newRecord(holding)]);
+	const mend = await refuse(
+		'send_state',
+		'update',
+		`new.id = '${id}' and new.status = 'SENDING' and new.handed_over_at is not null`,
+		'57P01',
+	);
+	await work(broker);
+	await wake();
+	await eventually(async () => (await standingOf(mesh.db, id)).attempts > 0, { what: 'an attempt to end' });
+	await mend();
+	await allSent([id]);
+	expect(await standingOf(mesh.db, id)).toMatchObject({ budgetUsed: 0, ambiguous: false });
+	const { rows } = await mesh.db.pool.query('select outcome, answer from delivery_attempt where id = $1 and attempt_no = 1', [id]);
+	expect(rows).toEqual([{ outcome: 'UNKNOWN', answer: expect.stringContaining('nothing was sent') }]);
 });

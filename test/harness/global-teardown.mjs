@@ -1,4 +1,4 @@
 /** Stops what the set-up has started. */
 export default async function tearDown() {
-	await Promise.all([globalThis.tidingsPostgres?.stop(), globalThis.tidingsPulsar?.stop()]);
+	await globalThis.tidingsServers.stop();
 }

@@ -96,7 +96,7 @@ function faultsOfMails(known: ReadonlyMap<string, Standing>, { mails, retries }:
 }
 
 /** The record that a mail was made from. */
-export function recordOf(messageId: string): string {
+function recordOf(messageId: string): string {
 	return messageId.slice(1, messageId.indexOf('@'));
 }
 

@@ -52,10 +52,18 @@ let sources: string | undefined;
 
 type Life = { readonly child: ChildProcess; readonly ended: Promise<Exit>; exit: Exit | null; readonly from: number };
 
-/** Starts a service with these settings, which are all that it gets beside PATH. It lives no longer than this process. */
-export function startService(service: ServiceName, settings: Readonly<Record<string, string>>): ServiceProcess {
+/**
+ * Starts a service with these settings, which are all that it gets beside PATH. It lives no longer than this process. By default it is the sources with their failpoints;
+ * `built`: what `npm run build` made last, as in production.
+ */
+export function startService(
+	service: ServiceName,
+	settings: Readonly<Record<string, string>>,
+	{ built = false }: { built?: boolean } = {},
+): ServiceProcess {
 	const lines: LogLine[] = [];
-	let life = spawnService(service, settings, lines);
+	const program = built ? [join(ROOT, 'services', service, 'dist/main.js')] : ['--import', PRELOAD, sourceOf(service)];
+	let life = spawnService(program, settings, lines);
 	const said = (msg: string) => lines.slice(life.from).filter((line) => line.msg === msg);
 	const admin = async (path: string) => {
 		const response = await fetch(`http://127.0.0.1:${said('ready').at(-1)?.['adminPort']}${path}`, { signal: AbortSignal.timeout(5_000) });
@@ -94,14 +102,18 @@ export function startService(service: ServiceName, settings: Readonly<Record<str
 		term: () => end('SIGTERM'),
 		restart: (change = {}) => {
 			if (life.exit === null) throw new Error(`${service} still runs`);
-			life = spawnService(service, { ...settings, ...change }, lines);
+			life = spawnService(program, { ...settings, ...change }, lines);
 		},
 	};
 }
 
-function spawnService(service: ServiceName, settings: Readonly<Record<string, string>>, lines: LogLine[]): Life {
+function sourceOf(service: ServiceName): string {
 	sources ??= execFileSync(process.execPath, [join(import.meta.dirname, 'failpoints-build.mjs')], { encoding: 'utf8' });
-	const child = spawn(process.execPath, ['--import', PRELOAD, join(sources, 'services', service, 'src/main.js')], {
+	return join(sources, 'services', service, 'src/main.js');
+}
+
+function spawnService(program: readonly string[], settings: Readonly<Record<string, string>>, lines: LogLine[]): Life {
+	const child = spawn(process.execPath, program, {
 		cwd: ROOT,
 		env: { PATH: process.env['PATH'], ...settings },
 		stdio: ['ignore', 'pipe', 'pipe'],
