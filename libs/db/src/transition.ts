@@ -68,7 +68,7 @@ export function moveRecords(act: SendAct, move: RecordMoveSql): MoveSql {
 		return `${column} = case when ${to} in (${list(when)}) then ${set(move)} end`;
 	});
 	return {
-		guard: guard(sendRecordMachine, act, move.row, to, typeof move.to === 'string' ? move.to : null),
+		guard: guard(sendRecordMachine, act, current(move.row), to, typeof move.to === 'string' ? move.to : null),
 		set: [`status = ${to}`, `version = ${move.row}.version + 1`, ...tied].join(', '),
 	};
 }
@@ -82,7 +82,7 @@ export function recordsAt(act: SendAct, row: string): string {
 export function moveEntries(act: OutboxAct, move: { row: string; to: OutboxStatus; lease?: string }): MoveSql {
 	const out = move.to === 'PUBLISHING' || move.to === 'PUBLISHED';
 	return {
-		guard: guard(outboxMachine, act, move.row, `'${move.to}'`, move.to),
+		guard: guard(outboxMachine, act, current(move.row), `'${move.to}'`, move.to),
 		set: [
 			`status = '${move.to}'`,
 			`taken = ${move.to === 'DEAD' ? 'null' : String(out)}`,
@@ -92,17 +92,18 @@ export function moveEntries(act: OutboxAct, move: { row: string; to: OutboxStatu
 	};
 }
 
-/** A move of dead letters in a batch statement. */
+/** A move of dead letters in a batch statement. They are found by their record, for which there is only the index of open ones: so the status stands there plainly. */
 export function moveLetters(act: DeadLetterAct, move: { row: string; to: DeadLetterStatus }): MoveSql {
-	return { guard: guard(deadLetterMachine, act, move.row, `'${move.to}'`, move.to), set: `status = '${move.to}', closed_at = now()` };
+	const status = `${move.row}.status`;
+	return { guard: guard(deadLetterMachine, act, status, `'${move.to}'`, move.to), set: `status = '${move.to}', closed_at = now()` };
 }
 
-function guard<S extends string, A extends string>(machine: Machine<S, A>, act: A, row: string, to: string, fixed: S | null): string {
+function guard<S extends string, A extends string>(machine: Machine<S, A>, act: A, status: string, to: string, fixed: S | null): string {
 	const moves = movesOf(machine, act);
-	if (fixed === null) return `(${current(row)}, ${to}) in (${moves.map((move) => `('${move.from}', '${move.to}')`).join(', ')})`;
+	if (fixed === null) return `(${status}, ${to}) in (${moves.map((move) => `('${move.from}', '${move.to}')`).join(', ')})`;
 	const from = moves.filter((move) => move.to === fixed).map((move) => move.from);
 	if (from.length === 0) throw new Error(`${machine.name}: ${act} never leads to ${fixed}`);
-	return `${current(row)} in (${list(from)})`;
+	return `${status} in (${list(from)})`;
 }
 
 /** A record as it was read: what a compare-and-swap compares with. */

@@ -133,5 +133,9 @@ function hold({ metrics, route }: DeliveryOptions, message: DeliveryMessage): De
 			metrics.messagesInFlight.dec({ route });
 			act(...args);
 		};
-	return { ...message, ack: ending(message.ack), nack: ending(message.nack), letGo: ending(() => undefined) };
+	const letGo = (): void => {
+		message.span.fail('let go');
+		message.span.end();
+	};
+	return { ...message, ack: ending(message.ack), nack: ending(message.nack), letGo: ending(letGo) };
 }

@@ -8,7 +8,7 @@ export type DeliveryMessage = {
 	readonly topic: string;
 	readonly messageId: string;
 	readonly payload: Uint8Array;
-	/** The step of its trace that handles it. Whoever consumes it ends it with the ack or the nack. */
+	/** The step of its trace that handles it. Whoever consumes it ends it with the ack or the nack; one that is let go is ended here. */
 	readonly span: Span;
 	/** Called once the database knows everything about it. */
 	ack(): void;

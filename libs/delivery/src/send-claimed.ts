@@ -55,7 +55,12 @@ function startSettle({ messagingSystem: system }: DeliveryContext, { span, topic
 async function sendOpen(context: DeliveryContext, { message, record }: Claimed, send: Send): Promise<Outcome> {
 	if (!record.recipients.some((one) => one.outcome === 'OPEN')) return { kind: 'answered', recipients: [], providerMessageId: null };
 	if (context.cut.aborted) return { kind: 'given-back' };
-	return await traceCall(context, message, (span) => untilLast(send(() => mark(context, record), context.cut, span), context.last));
+	return await traceCall(context, message, (span) =>
+		untilLast(
+			send(() => mark(context, record), context.cut, span),
+			context.last,
+		),
+	);
 }
 
 /** Makes the hand-over mark. Rejects when the database is away; what it refuses in an unknown way would be refused again at once, so that its lease is left to count. */

@@ -121,21 +121,23 @@ test('a failing run is logged and repeated after a backoff that no wake-up cuts 
 	expect(lines[0]?.err).toMatchObject({ message: 'database is away' });
 });
 
-test('a failure that goes on for the same reason is told once, and again after the poll has worked', async () => {
+test('a failure that goes on for the same reasons is told once for each, and again after the poll has worked', async () => {
 	const script = scripted();
 	const { log, lines } = logged();
 	const poll = createPoll({ name: 'p', intervalMs: 1, act: script.act, log, backoff: { first: 1, most: 1 } });
 	await poll.start();
-	for (const [run, end] of [new Error('away'), new Error('away'), new Error('away'), 'well', new Error('away')].entries()) {
+	const reasons = ['away', 'silent', 'away', 'away', 'silent'].map((reason) => new Error(reason));
+	for (const [run, end] of [...reasons, 'well', new Error('away')].entries()) {
 		await script.run(run + 1);
 		script.end(end as 'well');
 	}
-	await script.run(6);
+	await script.run(8);
 	script.end();
 	await poll.stop();
 	expect(lines.map((line) => [line.level, line.failures])).toEqual([
 		['warn', 1],
-		['info', 3],
+		['warn', 2],
+		['info', 5],
 		['warn', 1],
 		['info', 1],
 	]);

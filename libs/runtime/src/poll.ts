@@ -91,19 +91,22 @@ export function createPoll(options: PollOptions): Poll {
 	};
 }
 
+/** An outage speaks in a handful of ways, which may take turns. */
+const REASONS = 20;
+
 /** Tells of failures, of the same one again only after a while. */
 function createTeller({ name, log }: PollOptions): { tell(error: unknown, failures: number): void; forget(): void } {
-	let said: { readonly reason: string; readonly at: number } | null = null;
+	const saidAt = new Map<string, number>();
 	return {
 		tell: (error, failures) => {
 			const reason = reasonOf(error);
-			if (said?.reason === reason && monotonic() - said.at < TELL_AGAIN_MS) return;
-			said = { reason, at: monotonic() };
+			const last = saidAt.get(reason);
+			if (last !== undefined && monotonic() - last < TELL_AGAIN_MS) return;
+			if (saidAt.size >= REASONS) saidAt.clear();
+			saidAt.set(reason, monotonic());
 			log.warn({ poll: name, failures, err: error }, 'poll failed and will be repeated');
 		},
-		forget: () => {
-			said = null;
-		},
+		forget: () => saidAt.clear(),
 	};
 }
 

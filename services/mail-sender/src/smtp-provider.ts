@@ -84,8 +84,9 @@ export function createSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
 		},
 		closeIdle: async () => {
 			for (const [configId, opening] of pools) {
-				const pool = await opening;
-				if (monotonic() - pool.usedAt < IDLE_MS) continue;
+				const pool = await opening.catch(() => null);
+				// A newer version may have taken its place meanwhile, and has closed it.
+				if (pool === null || monotonic() - pool.usedAt < IDLE_MS || pools.get(configId) !== opening) continue;
 				pools.delete(configId);
 				void pool.transport.close();
 			}

@@ -6,13 +6,15 @@ import type { Metrics } from '@tidings/telemetry';
 /** Sets the gauges that are read from the tables and from the broker. */
 export async function measure({ db, broker, metrics }: { db: Db; broker: Broker; metrics: Metrics }): Promise<void> {
 	showTables(metrics, await measureOutbox(db.pool));
-	for (const { route } of ROUTES) {
-		for (const { topic, subscription, lane } of topicsOf(route)) {
+	const places = ROUTES.flatMap(({ route }) => topicsOf(route).map((place) => ({ route, ...place })));
+	// Side by side: a broker that falls silent keeps the service from stopping for as long as one answer may take, and no longer.
+	await Promise.all(
+		places.map(async ({ route, lane, topic, subscription }) => {
 			// NaN: nobody knows, for the broker is away, has no such topic, or has no admin API that could tell.
 			const backlog = broker.connected() ? await broker.backlog(topic, subscription).catch(() => Number.NaN) : Number.NaN;
 			metrics.brokerBacklogMessages.set({ route, lane }, backlog);
-		}
-	}
+		}),
+	);
 }
 
 const GAUGES = ['records', 'queueOldestAgeSeconds', 'outboxEntries', 'outboxOldestDueAgeSeconds'] as const;

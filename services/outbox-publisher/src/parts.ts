@@ -30,6 +30,9 @@ export type PublisherOptions = {
 /** Defaults: a lease of 30 s, a window of 200, and urgent before normal before bulk with a share for each. */
 export const RELAY_DEFAULTS: RelayOptions = { shares: { urgent: 300, normal: 100, bulk: 50 }, window: 200, leaseSeconds: 30, inFlight: 3 };
 
+/** After a failure, such as a database that is away: nobody waits longer for it than for a sender, once it is back. */
+const BACKOFF = { first: 100, most: 5_000 };
+
 /** The parts of the outbox publisher: it alone publishes, and it sweeps, heals and expires. Any number may run at once. */
 export function outboxPublisherParts(options: PublisherOptions): Part[] {
 	const { db, broker, log, metrics } = options;
@@ -50,6 +53,7 @@ export function outboxPublisherParts(options: PublisherOptions): Part[] {
 		name: 'sweeper',
 		intervalMs: options.sweepSeconds * 1000,
 		log,
+		backoff: BACKOFF,
 		act: (stopping) => sweep({ db, log, metrics }, stopping),
 	});
 	const gauges = createPoll({ name: 'gauges', intervalMs: 15_000, log, act: () => measure({ db, broker, metrics }) });
@@ -69,6 +73,7 @@ function relayPart({ db, broker, log, metrics, pollMs, relay }: PublisherOptions
 		name: 'outbox-relay',
 		intervalMs: pollMs,
 		log,
+		backoff: BACKOFF,
 		act: async (stopping) => {
 			clearTimeout(timer);
 			metrics.brokerConnected.set(broker.connected() ? 1 : 0);
@@ -101,6 +106,7 @@ function lostPart({ db, broker, log }: PublisherOptions, then: () => void): Part
 		name: 'reopen-lost',
 		intervalMs: 3_600_000,
 		log,
+		backoff: BACKOFF,
 		act: async () => {
 			if (!lost) return;
 			await reopenLost(db, log);

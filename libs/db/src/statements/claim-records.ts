@@ -3,6 +3,7 @@ import type { Mailbox } from '../accepting.js';
 import type { Queryable } from '../client.js';
 import { moveRecords, recordsAt } from '../transition.js';
 import type { Expired } from './expire-records.js';
+import { SUPERSEDED, supersedePoison } from './supersede-poison.js';
 
 /** A recipient as a claim returns it. */
 export type ClaimedRecipient = {
@@ -76,10 +77,14 @@ const statement = (channel: Channel): string => {
 			-- No condition on the row itself: it was locked above, perhaps after the claim whose answer was lost, and then its older version is what this statement sees first.
 			update send_state s set lease_until = ${lease} where s.id = any(array(select id from found where again)) returning s.*
 		),
+		owed as materialized (
+			select c.*, r.channel, r.type from claimed c join send_record r using (id) where c.status = 'EXPIRED' and r.valid_until is null
+		),
+		${supersedePoison('owed')},
 		letter as (
 			insert into dead_letter_message (id, tenant_id, source, record_id, channel, type, category, error)
-			select uuid_v7(), c.tenant_id, 'EXPIRED', c.id, r.channel, r.type, c.last_category, 'not sent within its default age'
-			from claimed c join send_record r using (id) where c.status = 'EXPIRED' and r.valid_until is null
+			select uuid_v7(), c.tenant_id, 'EXPIRED', c.id, c.channel, c.type, c.last_category, 'not sent within its default age'
+			from owed c where ${SUPERSEDED}
 			on conflict do nothing
 			returning record_id
 		)

@@ -1,5 +1,6 @@
 import type { Queryable } from '../client.js';
 import { moveRecords } from '../transition.js';
+import { SUPERSEDED, supersedePoison } from './supersede-poison.js';
 
 const MOVE = moveRecords('expire', { row: 's', to: 'EXPIRED' });
 
@@ -22,10 +23,12 @@ export async function expireRecords(pool: Queryable, limit: number): Promise<Exp
 				returning s.id, s.tenant_id, s.last_category, s.attempt_no
 			),
 			entry as (delete from outbox_entry where id = any(array(select id from expired))),
+			owed as materialized (select e.*, r.channel, r.type from expired e join send_record r using (id) where r.valid_until is null),
+			${supersedePoison('owed')},
 			letter as (
 				insert into dead_letter_message (id, tenant_id, source, record_id, channel, type, category, error)
-				select uuid_v7(), e.tenant_id, 'EXPIRED', e.id, r.channel, r.type, e.last_category, 'not sent within its default age'
-				from expired e join send_record r using (id) where r.valid_until is null
+				select uuid_v7(), e.tenant_id, 'EXPIRED', e.id, e.channel, e.type, e.last_category, 'not sent within its default age'
+				from owed e where ${SUPERSEDED}
 				on conflict do nothing
 				returning record_id
 			)

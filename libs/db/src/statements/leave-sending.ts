@@ -1,4 +1,5 @@
 import { moveEntries } from '../transition.js';
+import { SUPERSEDED, supersedePoison } from './supersede-poison.js';
 
 /**
  * The claim has removed the entry, but for one case: a claim that waited for somebody's retry does not see the entry which that made, for its snapshot is older.
@@ -18,12 +19,16 @@ export function leaveSending(moved: string, { category, error }: { category: str
 		on conflict (id) do update set ${FRESH.set}, due_at = excluded.due_at
 	),
 	stray as (delete from outbox_entry where id = any(array(select id from ${moved} where due_at is null))),
+	owed as materialized (
+		select s.*, r.channel, r.type from ${moved} s join send_record r using (id)
+		where s.status in ('DEAD_LETTER', 'HELD') or (s.status = 'EXPIRED' and r.valid_until is null)
+	),
+	${supersedePoison('owed')},
 	letter as (
 		insert into dead_letter_message (id, tenant_id, source, record_id, channel, type, category, error)
 		select uuid_v7(), s.tenant_id, case s.status when 'HELD' then 'AMBIGUOUS' when 'EXPIRED' then 'EXPIRED' else 'SEND_EXHAUSTED' end,
-			s.id, r.channel, r.type, ${category}, ${error}
-		from ${moved} s join send_record r using (id)
-		where s.status in ('DEAD_LETTER', 'HELD') or (s.status = 'EXPIRED' and r.valid_until is null)
+			s.id, s.channel, s.type, ${category}, ${error}
+		from owed s where ${SUPERSEDED}
 		on conflict do nothing
 		returning record_id
 	)`;
