@@ -68,7 +68,7 @@ test('every fault is listed at once, with the name of its setting and without se
 	const parsed = parseSettings(schema, env, [rule]);
 	if (parsed.kind !== 'faults') throw new Error('no fault was found');
 	expect([...parsed.faults].sort()).toEqual([
-		'BROKER_URL: is required: pulsar://host:6650, pulsar+ssl://…, ws://host:8080, wss://… or embedded:',
+		'BROKER_URL: is required: pulsar://host:6650, pulsar+ssl://…, ws://host:8080 or wss://…',
 		'DATABASE_URL: must be postgres://user:password@host:5432/database',
 		'LOG_LEVEL: must be fatal, error, warn, info, debug, trace, silent, not "loud"',
 		'TIDINGS_ALLOW_PRIVATE_HOSTS: must be true or false, not "yes"',
