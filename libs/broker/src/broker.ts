@@ -1,7 +1,10 @@
 import { deadLetterTopicOf } from '@tidings/model';
 import { messageIdText } from './pulsar/message-id.js';
 
-/** The largest payload that a broker takes, in bytes: 5 MiB. A larger one is answered `refused`. */
+/**
+ * The largest message that a broker takes, payload and properties together, in bytes: 5 MiB. A larger one is answered `refused`. A Pulsar counts headers of its own, too, and refuses
+ * also what only they lift over its limit: a message of exactly 5 MiB.
+ */
 export const MAX_PAYLOAD_BYTES = 5 * 1024 * 1024;
 
 /** How long a message waits, in milliseconds, before it comes again when `onMessage` threw without having settled it. */
@@ -14,7 +17,7 @@ export const MAX_REDELIVERIES = 20;
 export type OutgoingMessage = {
 	/** The topic without tenant and namespace (`topicOf` of the model); the driver adds its namespace. */
 	readonly topic: string;
-	/** The bytes, at most `MAX_PAYLOAD_BYTES`; the driver has copied or sent them when `publish` resolves. */
+	/** The bytes, with the properties at most `MAX_PAYLOAD_BYTES`; the driver has copied or sent them when `publish` resolves. */
 	readonly payload: Uint8Array;
 	/** Text beside the payload, such as `traceparent`; any Unicode. */
 	readonly properties: Readonly<Record<string, string>>;

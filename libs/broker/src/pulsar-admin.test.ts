@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { eventually } from './contract-kit.js';
+import { eventually, numbered } from './contract-kit.js';
 import { type Admin, createAdmin } from './pulsar-admin.js';
 import { type FakePulsar, startFakePulsar } from './testing/fake-pulsar.js';
 
@@ -38,6 +38,31 @@ test.each([404, 412])('after %i the topic is made, and then its subscription, wh
 		expect(asked(fake)).toEqual([`PUT ${SUBSCRIPTION}`, `PUT ${TOPIC}`, `PUT ${SUBSCRIPTION}`]);
 	}),
 );
+
+test('many places are made a few at once', () =>
+	withAdmin(async (admin, fake) => {
+		fake.admin = (method) => (method === 'PUT' ? 'nothing' : { status: 200 });
+		const making = admin.ensureTopics(numbered(100).map((topic) => ({ topic, subscription: 'mail-sender' }))).catch(() => 'ended');
+		const puts = (): number => fake.requests.filter(({ method }) => method === 'PUT').length;
+		await eventually('the first requests', () => puts() === 32);
+		await admin.check();
+		expect(puts()).toBe(32);
+		admin.close();
+		expect(await making).toBe('ended');
+		const again = createAdmin({ url: fake.adminUrl, namespace: 'public/default' });
+		fake.admin = () => ({ status: 204 });
+		await again.ensureTopics(numbered(100).map((topic) => ({ topic, subscription: 'mail-sender' })));
+		expect(new Set(asked(fake).slice(33)).size).toBe(100);
+		again.close();
+	}));
+
+test('a namespace that is missing is named', () =>
+	withAdmin(async (admin, fake) => {
+		fake.admin = () => ({ status: 404, body: '{"reason":"Namespace not found"}' });
+		await expect(admin.ensureTopics([PLACE])).rejects.toThrow(
+			/\(Namespace not found\), asked for topic public\/default\/mail-send-normal$/,
+		);
+	}));
 
 test.each([
 	[401, /does not accept the token \(401\)/],

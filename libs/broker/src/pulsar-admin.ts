@@ -30,6 +30,8 @@ export type Admin = {
 };
 
 const DEFAULT_TIMEOUT_MS = 10_000;
+/** Many at once would wait for each other at the broker until their time is over. */
+const MOST_AT_ONCE = 32;
 /** A broker of a cluster sends a request on to the broker that owns the topic. */
 const MOST_REDIRECTS = 5;
 /** Without a position a subscription begins at the end, and what was published since its topic was made would pass it by. */
@@ -42,6 +44,8 @@ type Ask = (method: 'GET' | 'PUT', path: string, body?: string) => Promise<Answe
 export function createAdmin({ url, namespace, token, timeoutMs = DEFAULT_TIMEOUT_MS }: AdminOptions): Admin {
 	const base = `${pulsarUrl(url, ['http:', 'https:'], "the address of Pulsar's admin API")}/admin/v2`;
 	const topicPath = (topic: string): string => `/persistent/${namespacePath(namespace)}/${encodeURIComponent(topic)}`;
+	// A namespace that does not exist is the commonest mistake, so texts say which one it was.
+	const named = (place: Place): Place => ({ ...place, topic: `${namespace}/${place.topic}` });
 	topicPath(''); // a wrong namespace is told here, not at the first request
 	const underWay = new Set<AbortController>();
 	let closed = false;
@@ -54,7 +58,11 @@ export function createAdmin({ url, namespace, token, timeoutMs = DEFAULT_TIMEOUT
 
 	return {
 		async ensureTopics(places) {
-			await Promise.all(places.map((place) => ensure(ask, topicPath(place.topic), place)));
+			const left = [...places];
+			const ensureLeft = async (): Promise<void> => {
+				for (let place = left.shift(); place !== undefined; place = left.shift()) await ensure(ask, topicPath(place.topic), named(place));
+			};
+			await Promise.all(Array.from({ length: MOST_AT_ONCE }, ensureLeft));
 		},
 		async backlog(topic, subscription) {
 			const stats = await readStats(ask, topicPath(topic), topic);
@@ -81,7 +89,7 @@ export function createAdmin({ url, namespace, token, timeoutMs = DEFAULT_TIMEOUT
 	};
 }
 
-/** The subscription first: when it exists, so does its topic. */
+/** The subscription first: when it exists, so does its topic. `topic` is for the texts. */
 async function ensure(ask: Ask, path: string, { topic, subscription }: Place): Promise<void> {
 	const subscribe = (): Promise<Answer> => ask('PUT', `${path}/subscription/${encodeURIComponent(subscription)}`, EARLIEST);
 	const first = await subscribe();

@@ -23,7 +23,7 @@ export type LineHandlers = {
 
 /** A connection that stands. */
 export type Line = {
-	/** Does nothing when the connection has ended. */
+	/** Does nothing when the connection has ended; one that is ending ends now, for nobody would answer. */
 	send(text: string): void;
 	/** Ends it politely: what was sent before is read by the broker. Resolves when it has ended, by force when the broker does not answer. */
 	close(): Promise<void>;
@@ -142,7 +142,7 @@ function lineOf({ socket, wire }: Ends, pingMs: number, { onText, onEnd }: LineH
 	return {
 		send(text) {
 			// A failure to write ends the connection, and that is told.
-			if (socket.readyState !== WebSocket.OPEN) return;
+			if (socket.readyState !== WebSocket.OPEN) return socket.terminate();
 			gather();
 			socket.send(text, () => undefined);
 		},

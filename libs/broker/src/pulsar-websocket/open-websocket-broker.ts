@@ -3,10 +3,10 @@ import type { Broker, BrokerEvent, OutgoingMessage, Place, PublishResult, Subscr
 import type { BrokerOptions } from '../broker-options.js';
 import { refusalOf } from '../check-message.js';
 import { deadLetterCopy } from '../dead-letter-copy.js';
-import { Presence } from '../pulsar/presence.js';
-import { type Report, reportTo } from '../pulsar/report.js';
+import { Presence } from '../presence.js';
 import { type Admin, createAdmin } from '../pulsar-admin.js';
 import { fullTopicName } from '../pulsar-names.js';
+import { type Report, reportTo } from '../report.js';
 import { type Dialled, type DialOptions, dial, type LineHandlers } from './dial.js';
 import { type SocketUrls, socketUrls } from './socket-urls.js';
 import { TopicProducer } from './topic-producer.js';
@@ -132,7 +132,7 @@ class WebSocketBroker implements Broker {
 		const made = new TopicProducer({
 			dial: (handlers, signal) => this.#dial(url, handlers, signal),
 			sendTimeoutMs: this.#sendTimeoutMs,
-			lost: (reason) => this.#presence.lost(reason),
+			lost: (reason, askedAt) => this.#presence.lost(reason, askedAt),
 		});
 		this.#producers.set(topic, made);
 		return made;
@@ -153,7 +153,7 @@ class WebSocketBroker implements Broker {
 				ensure: () => this.#admin.ensureTopics([{ topic, subscription }]),
 				seen: async () => (await this.#admin.consumers(topic, subscription))?.includes(name) === true,
 				away: () => this.#presence.away(),
-				lost: (reason) => this.#presence.lost(reason),
+				lost: (reason, askedAt) => this.#presence.lost(reason, askedAt),
 				report: this.#report,
 				checkMs: this.#options.checkMs ?? CHECK_MS,
 			},

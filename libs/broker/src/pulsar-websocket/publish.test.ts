@@ -103,6 +103,24 @@ test('a producer that is gone since its topic was deleted is asked for anew, and
 		expect(await broker.publish(texts(TOPIC, 'four'))).toEqual([away(/Producer already closed/)]);
 	}));
 
+test('a connection that began to end and does not is given up for another', () =>
+	withBroker(async (broker, fake) => {
+		await broker.publish(texts(TOPIC, 'one'));
+		const socket = await fake.socket(TOPIC);
+		socket.garble();
+		let answered: unknown;
+		void broker.publish(texts(TOPIC, 'two')).then((results) => {
+			answered = results;
+		});
+		await eventually('an answer', () => {
+			void broker.publish(texts(TOPIC, 'more'));
+			return answered !== undefined;
+		});
+		expect(answered).toEqual([away(/ended/)]);
+		expect(broker.connected()).toBe(true);
+		expect(await broker.publish(texts(TOPIC, 'three'))).toEqual([CONFIRMED]);
+	}));
+
 test('a topic that does not exist says so, and the broker stays connected', () =>
 	withBroker(async (broker, fake) => {
 		await eventually('the connection', () => broker.connected());
@@ -129,13 +147,16 @@ test('a broker that answers 500 is away for that topic, and not asked again at o
 
 test('when a frame is too large for the broker only the largest message is refused', () =>
 	withBroker(async (broker, fake) => {
-		fake.onFrame = (socket, { payload = '' }) => {
-			if (payload.length > 1_000) socket.close(1009);
+		fake.onFrame = (socket, { properties = {} }) => {
+			if ('large' in properties) socket.close(1009);
 		};
-		const results = await broker.publish(texts(TOPIC, 'one', 'x'.repeat(2_000), 'two'));
+		const [one, longer, two] = texts(TOPIC, 'one', 'x'.repeat(1_000), 'two');
+		const large = { topic: TOPIC, payload: Buffer.from('short'), properties: { large: 'x'.repeat(2_000) } };
+		const results = await broker.publish([one, large, longer, two].filter((message) => message !== undefined));
 		expect(results).toEqual([
 			away(/1009/),
 			{ kind: 'refused', reason: expect.stringContaining('webSocketMaxTextFrameSize') },
+			away(/1009/),
 			away(/1009/),
 		]);
 	}));

@@ -9,7 +9,7 @@ export type Refusal = 'refused' | 'no-topic' | 'closed' | 'away';
 
 /** The message itself: `send-error:3` its JSON, `:7` its base64; `:8` is everything else, told apart by its text alone. */
 const UNREADABLE = new Set(['send-error:3', 'send-error:7']);
-const REFUSED = /InvalidMessageException|exceeds \d+ bytes|IncompatibleSchemaException/;
+const REFUSED = /InvalidMessageException|exceeds \d+ bytes/;
 const NO_TOPIC = /TopicDoesNotExistException|NotFoundException|TopicTerminatedException/;
 const CLOSED = /AlreadyClosedException|already closed/;
 

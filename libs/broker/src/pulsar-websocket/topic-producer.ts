@@ -1,7 +1,7 @@
 import { monotonic } from '@tidings/model';
+import { backoffMs } from '../backoff.js';
 import type { OutgoingMessage, PublishResult } from '../broker.js';
 import { makeFifo } from '../fifo.js';
-import { backoffMs } from '../pulsar/backoff.js';
 import type { Dialled, DialOptions, Line, LineHandlers } from './dial.js';
 import { readRefusal } from './read-refusal.js';
 
@@ -11,13 +11,13 @@ export type ProducerSurroundings = {
 	dial(handlers: LineHandlers, signal: DialOptions['signal']): Promise<Dialled>;
 	/** How long the broker may take to answer a message, in milliseconds. */
 	readonly sendTimeoutMs: number;
-	/** Called when the broker does not answer. */
-	lost(reason: string): void;
+	/** Called when the broker does not answer what it was asked at this time of the monotonic clock. */
+	lost(reason: string, askedAt: number): void;
 };
 
-/** How many messages may be unanswered at once, and how many bytes of them; one message may always be. */
+/** How many messages may be unanswered at once, and how much text of them; one message may always be. */
 const WINDOW = 500;
-const WINDOW_BYTES = 16 * 1024 * 1024;
+const WINDOW_LENGTH = 24 * 1024 * 1024;
 /** How WebSocket says that a frame is too large for the other side. */
 const TOO_LARGE_CODE = 1009;
 
@@ -28,8 +28,9 @@ const CLOSED = 'the broker is closed';
 type Sending = {
 	readonly message: OutgoingMessage;
 	readonly answer: (result: PublishResult) => void;
-	/** When its answer is overdue; set when it is sent. */
-	overdueAt: number;
+	/** When it was sent, by the monotonic clock, and the length of its frame. */
+	sentAt: number;
+	length: number;
 	/** It has met a producer that was gone, and goes once more by a new one. */
 	again: boolean;
 };
@@ -41,7 +42,7 @@ export class TopicProducer {
 	readonly #waiting = makeFifo<Sending>();
 	/** By the context that the answer repeats, oldest first. */
 	readonly #unanswered = new Map<string, Sending>();
-	#unansweredBytes = 0;
+	#unansweredLength = 0;
 	#sent = 0;
 	#line: Line | undefined;
 	/** The broker's producer behind the connection is gone; it gets nothing more. */
@@ -61,7 +62,7 @@ export class TopicProducer {
 		const resting = this.#resting();
 		if (resting !== undefined) return Promise.resolve({ kind: 'away', reason: resting });
 		return new Promise((answer) => {
-			this.#waiting.push({ message, answer, overdueAt: 0, again: false });
+			this.#waiting.push({ message, answer, sentAt: 0, length: 0, again: false });
 			this.#pump();
 		});
 	}
@@ -93,7 +94,7 @@ export class TopicProducer {
 			if (!this.#dialling && this.#waiting.size() > 0) void this.#connect();
 			return;
 		}
-		while (!this.#stale && this.#unanswered.size < WINDOW && this.#unansweredBytes < WINDOW_BYTES) {
+		while (!this.#stale && this.#unanswered.size < WINDOW && this.#unansweredLength < WINDOW_LENGTH) {
 			const sending = this.#waiting.shift();
 			if (sending === undefined) return;
 			this.#send(this.#line, sending);
@@ -103,16 +104,19 @@ export class TopicProducer {
 	#send(line: Line, sending: Sending): void {
 		const { payload, properties } = sending.message;
 		const context = String(++this.#sent);
-		sending.overdueAt = monotonic() + this.#around.sendTimeoutMs;
-		this.#unanswered.set(context, sending);
-		this.#unansweredBytes += payload.byteLength;
 		const base64 = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('base64');
-		line.send(JSON.stringify({ payload: base64, properties, context }));
+		const frame = JSON.stringify({ payload: base64, properties, context });
+		sending.sentAt = monotonic();
+		sending.length = frame.length;
+		this.#unanswered.set(context, sending);
+		this.#unansweredLength += frame.length;
+		line.send(frame);
 		this.#timer ??= setTimeout(() => this.#ring(), this.#around.sendTimeoutMs);
 	}
 
 	async #connect(): Promise<void> {
 		this.#dialling = true;
+		const askedAt = monotonic();
 		const handlers: LineHandlers = { onText: (text) => this.#read(text), onEnd: (end) => this.#end(end) };
 		const dialled = await this.#around.dial(handlers, this.#stop.signal);
 		this.#dialling = false;
@@ -124,12 +128,12 @@ export class TopicProducer {
 		} else if (dialled.kind === 'no-topic') {
 			this.#refusal = undefined;
 			this.#answerAll(NO_TOPIC);
-		} else this.#giveUp(dialled.kind, dialled.reason);
+		} else this.#giveUp({ ...dialled, kind: dialled.kind }, askedAt);
 	}
 
 	/** While the broker is away somebody else asks whether it is back; a broker that is there and fails is not asked again at once. */
-	#giveUp(kind: 'failed' | 'away', reason: string): void {
-		if (kind === 'away') this.#around.lost(reason);
+	#giveUp({ kind, reason }: { readonly kind: 'failed' | 'away'; readonly reason: string }, askedAt: number): void {
+		if (kind === 'away') this.#around.lost(reason, askedAt);
 		else this.#refusal = { reason, until: monotonic() + backoffMs(++this.#failures) };
 		this.#answerAll({ kind: 'away', reason });
 	}
@@ -169,7 +173,7 @@ export class TopicProducer {
 		const sending = this.#unanswered.get(context);
 		if (sending === undefined) return undefined;
 		this.#unanswered.delete(context);
-		this.#unansweredBytes -= sending.message.payload.byteLength;
+		this.#unansweredLength -= sending.length;
 		return sending;
 	}
 
@@ -183,27 +187,23 @@ export class TopicProducer {
 
 	/** The broker does not say which frame was too large for it, but the largest was. */
 	#refuseLargest(): void {
-		const sizes = [...this.#unanswered].map(([context, { message }]) => ({ context, size: message.payload.byteLength }));
-		const largest = sizes.reduce<(typeof sizes)[number] | undefined>(
-			(most, one) => (most && most.size >= one.size ? most : one),
-			undefined,
-		);
+		const [largest] = [...this.#unanswered].sort(([, one], [, other]) => other.length - one.length);
 		if (largest === undefined) return;
 		const reason = 'the message is larger than a frame that the broker takes (webSocketMaxTextFrameSize)';
-		this.#take(largest.context)?.answer({ kind: 'refused', reason });
+		this.#take(largest[0])?.answer({ kind: 'refused', reason });
 	}
 
 	#ring(): void {
 		this.#timer = undefined;
 		const [oldest] = this.#unanswered.values();
 		if (oldest === undefined) return;
-		const left = oldest.overdueAt - monotonic();
+		const left = oldest.sentAt + this.#around.sendTimeoutMs - monotonic();
 		if (left > 0) {
 			this.#timer = setTimeout(() => this.#ring(), Math.ceil(left));
 			return;
 		}
 		const reason = `the broker did not answer within ${this.#around.sendTimeoutMs} ms`;
-		this.#around.lost(reason);
+		this.#around.lost(reason, oldest.sentAt);
 		this.#answerAll({ kind: 'away', reason });
 		this.#line?.cut();
 	}

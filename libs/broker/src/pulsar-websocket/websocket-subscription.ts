@@ -1,9 +1,10 @@
 import { monotonic } from '@tidings/model';
+import { backoffMs } from '../backoff.js';
 import { type IncomingMessage, MAX_REDELIVERIES, type SubscribeOptions, type Subscription, THROWN_NACK_MS } from '../broker.js';
 import { type Delays, makeDelays } from '../delays.js';
+import { textOf } from '../error-text.js';
 import { makeFifo } from '../fifo.js';
-import { backoffMs } from '../pulsar/backoff.js';
-import type { Report } from '../pulsar/report.js';
+import type { Report } from '../report.js';
 import { ackFrame, nackFrame, permitFrame } from './consumer-frames.js';
 import type { Dialled, DialOptions, Line, LineHandlers } from './dial.js';
 import { type DeliveredMessage, readMessage } from './read-message.js';
@@ -21,8 +22,8 @@ export type SubscriptionSurroundings = {
 	seen(): Promise<boolean>;
 	/** Why the broker is known to be away; then nothing is tried. */
 	away(): string | undefined;
-	/** Called when the broker does not answer. */
-	lost(reason: string): void;
+	/** Called when the broker does not answer what it was asked at this time of the monotonic clock. */
+	lost(reason: string, askedAt: number): void;
 	readonly report: Report;
 	/** How long nothing may come before it is looked whether the broker still sees the consumer, in milliseconds. */
 	readonly checkMs: number;
@@ -74,10 +75,11 @@ export class WebSocketSubscription implements Subscription {
 	/** Makes the first connection. Rejects when the topic does not exist or the broker cannot be reached. */
 	async start(): Promise<void> {
 		const { topic, subscription } = this.#options;
+		const askedAt = monotonic();
 		const dialled = await this.#connect();
 		if (this.#stop.signal.aborted) throw new Error(CLOSED);
 		if (dialled.kind === 'open') return;
-		if (dialled.kind === 'away') this.#around.lost(dialled.reason);
+		if (dialled.kind === 'away') this.#around.lost(dialled.reason, askedAt);
 		if (dialled.kind === 'no-topic') throw new Error(`there is no topic ${topic}`);
 		throw new Error(`subscription ${subscription} of topic ${topic} cannot be consumed: ${dialled.reason}`);
 	}
@@ -263,22 +265,14 @@ export class WebSocketSubscription implements Subscription {
 			// While the broker is away somebody else asks whether it is back, and then wakes everybody.
 			if (signal.aborted || this.#around.away() !== undefined) continue;
 			this.#failures++;
+			const askedAt = monotonic();
 			const dialled = await this.#connect();
 			if (signal.aborted || dialled.kind === 'open') return;
 			reason = dialled.reason;
-			if (dialled.kind === 'away') this.#around.lost(reason);
-			if (dialled.kind === 'no-topic') reason = await this.#ensure(reason);
+			if (dialled.kind === 'away') this.#around.lost(reason, askedAt);
+			if (dialled.kind === 'no-topic') reason = await this.#around.ensure().then(() => dialled.reason, textOf);
 			if (this.#failures % TELL_EVERY === 0)
 				this.#around.report(new Error(reason), `subscription ${subscription} of topic ${topic} is not consumed`);
-		}
-	}
-
-	async #ensure(reason: string): Promise<string> {
-		try {
-			await this.#around.ensure();
-			return reason;
-		} catch (error) {
-			return error instanceof Error ? error.message : String(error);
 		}
 	}
 

@@ -1,6 +1,6 @@
-import { monotonic } from '@tidings/model';
+import type { Report } from '../report.js';
+import { makeSieve } from '../sieve.js';
 import type { PulsarModule } from './client-types.js';
-import type { Report } from './report.js';
 
 /** Of the client's levels DEBUG, INFO, WARN and ERROR only what is wrong is worth a line. */
 export const CLIENT_LOG_LEVEL = 2;
@@ -9,7 +9,6 @@ export const CLIENT_LOG_LEVEL = 2;
 const EXPECTED = /\bTopicNotFound\b/;
 /** The client says the same at each of its attempts; it is told this seldom. */
 const REPEAT_MS = 60_000;
-const MOST_KINDS = 200;
 
 type Listener = { readonly report: Report; readonly secret: string | undefined };
 
@@ -30,7 +29,7 @@ function listenersOf(module: PulsarModule): Set<Listener> {
 	if (known !== undefined) return known;
 	const all = new Set<Listener>();
 	listeners.set(module, all);
-	const isNews = createSieve();
+	const isNews = makeSieve(REPEAT_MS);
 	module.Client.setLogHandler((level, _file, _line, text) => {
 		const [first] = all;
 		if (first === undefined || level < CLIENT_LOG_LEVEL || EXPECTED.test(text) || !isNews(text)) return;
@@ -38,17 +37,4 @@ function listenersOf(module: PulsarModule): Set<Listener> {
 		first.report(new Error(safe), 'the client of the broker says', level === CLIENT_LOG_LEVEL ? 'warn' : 'error');
 	});
 	return all;
-}
-
-/** Whether a text was not said within the last minute; ids and ports make no other text of it. */
-function createSieve(): (text: string) => boolean {
-	const saidAt = new Map<string, number>();
-	return (text) => {
-		const kind = text.replace(/\d+/g, '0');
-		const before = saidAt.get(kind);
-		if (before !== undefined && monotonic() - before < REPEAT_MS) return false;
-		if (saidAt.size >= MOST_KINDS) saidAt.clear();
-		saidAt.set(kind, monotonic());
-		return true;
-	};
 }

@@ -1,18 +1,18 @@
 import {
 	type IncomingMessage,
-	lastTopicOf,
 	MAX_REDELIVERIES,
 	type OutgoingMessage,
 	type PublishResult,
 	type SubscribeOptions,
 	THROWN_NACK_MS,
 } from '../broker.js';
+import { deadLetterCopy } from '../dead-letter-copy.js';
 import { makeDelays } from '../delays.js';
 import { makeFifo } from '../fifo.js';
+import type { Report } from '../report.js';
 import type { PulsarConsumer, PulsarMessage } from './client-types.js';
 import { nameOf } from './error-kind.js';
 import { messageIdText } from './message-id.js';
-import type { Report } from './report.js';
 import { within } from './within.js';
 
 /** What a line needs from the subscription around it. */
@@ -147,20 +147,18 @@ export class ConsumerLine {
 
 	/** The message goes back to the broker, or to the dead-letter topic. */
 	#give(message: PulsarMessage): void {
-		const { topic, maxRedeliveries = MAX_REDELIVERIES } = this.#around.options;
-		const last = message.getRedeliveryCount() < maxRedeliveries ? null : lastTopicOf(topic);
-		if (last === null) this.#return(message);
-		else void this.#bury(message, last);
+		const { maxRedeliveries = MAX_REDELIVERIES } = this.#around.options;
+		if (message.getRedeliveryCount() < maxRedeliveries) this.#return(message);
+		else void this.#bury(message);
 	}
 
 	/** Not left to the client's own policy: while the dead-letter topic does not exist that one neither moves the message nor lets it come again. Never rejects. */
-	async #bury(message: PulsarMessage, last: string): Promise<void> {
+	async #bury(message: PulsarMessage): Promise<void> {
 		const { options, fullName, publish } = this.#around;
-		const { payload, properties, id } = this.#incoming(message);
-		const origin = { REAL_TOPIC: fullName(options.topic), REAL_SUBSCRIPTION: options.subscription, ORIGIN_MESSAGE_ID: id };
-		const result = await publish({ topic: last, payload, properties: { ...properties, ...origin } });
+		const copy = deadLetterCopy(this.#incoming(message), options.subscription, fullName(options.topic));
+		const buried = copy !== null && (await publish(copy)).kind === 'confirmed';
 		if (this.#over) return; // it comes again: better twice among the dead letters than not at all
-		if (result.kind === 'confirmed') this.#acknowledge(message);
+		if (buried) this.#acknowledge(message);
 		else this.#return(message);
 	}
 

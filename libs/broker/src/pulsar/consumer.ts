@@ -1,12 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { monotonic } from '@tidings/model';
+import { backoffMs } from '../backoff.js';
 import type { OutgoingMessage, Place, PublishResult, SubscribeOptions, Subscription } from '../broker.js';
-import { backoffMs } from './backoff.js';
+import { textOf } from '../error-text.js';
+import type { Sight } from '../presence.js';
+import type { Report } from '../report.js';
 import type { ConsumerConfig, PulsarClient, PulsarMessage } from './client-types.js';
 import { ConsumerLine, type LineSurroundings, NACK_MS, shut } from './consumer-line.js';
-import { errorKind, textOf } from './error-kind.js';
-import type { Sight } from './presence.js';
-import type { Report } from './report.js';
+import { errorKind } from './error-kind.js';
 import { within } from './within.js';
 
 /** What a subscription needs. */

@@ -1,3 +1,5 @@
+import { textOf } from '../error-text.js';
+
 /**
  * What an error of the official client means.
  * - `no-topic`: the topic does not exist and the broker makes none by itself
@@ -33,9 +35,4 @@ export function nameOf(error: unknown): string {
 		.slice(text.lastIndexOf(': ') + 1)
 		.trim()
 		.replace(/^Result/, ''); // some names carry it, most do not
-}
-
-/** The text of an error. */
-export function textOf(error: unknown): string {
-	return error instanceof Error ? error.message : String(error);
 }

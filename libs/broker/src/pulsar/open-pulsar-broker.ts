@@ -2,11 +2,11 @@ import type { Broker } from '../broker.js';
 import type { BrokerOptions } from '../broker-options.js';
 import { createAdmin } from '../pulsar-admin.js';
 import { namespacePath, pulsarUrl } from '../pulsar-names.js';
+import { reportTo } from '../report.js';
 import { CLIENT_LOG_LEVEL, forwardClientLog } from './client-log.js';
 import type { PulsarModule } from './client-types.js';
 import { loadClient } from './load-client.js';
 import { type PulsarAdmin, PulsarBroker } from './pulsar-broker.js';
-import { reportTo } from './report.js';
 
 /** Where the broker is. */
 export type PulsarOptions = BrokerOptions & {

@@ -1,12 +1,13 @@
 import type { Broker, BrokerEvent, OutgoingMessage, Place, PublishResult, SubscribeOptions, Subscription } from '../broker.js';
 import { refusalOf } from '../check-message.js';
+import { textOf } from '../error-text.js';
+import { Presence, type Sight } from '../presence.js';
 import type { Admin } from '../pulsar-admin.js';
 import { fullTopicName } from '../pulsar-names.js';
+import type { Report } from '../report.js';
 import type { PulsarClient } from './client-types.js';
 import { PulsarSubscription } from './consumer.js';
-import { errorKind, nameOf, textOf } from './error-kind.js';
-import { Presence, type Sight } from './presence.js';
-import type { Report } from './report.js';
+import { errorKind, nameOf } from './error-kind.js';
 import { TopicProducer } from './topic-producer.js';
 import { within } from './within.js';
 

@@ -1,9 +1,10 @@
 import { monotonic } from '@tidings/model';
+import { backoffMs } from '../backoff.js';
 import type { OutgoingMessage, PublishResult } from '../broker.js';
-import { backoffMs } from './backoff.js';
+import { textOf } from '../error-text.js';
+import type { Sight } from '../presence.js';
 import type { PulsarClient, PulsarProducer } from './client-types.js';
-import { errorKind, textOf } from './error-kind.js';
-import type { Sight } from './presence.js';
+import { errorKind } from './error-kind.js';
 import { createWindow } from './window.js';
 import { within } from './within.js';
 

@@ -8,6 +8,7 @@ export type FakeFrame = {
 	readonly type?: string;
 	readonly context?: string;
 	readonly payload?: string;
+	readonly properties?: Readonly<Record<string, string>>;
 	readonly messageId?: string;
 	readonly permitMessages?: number;
 };
@@ -18,6 +19,8 @@ export type FakeSocket = {
 	readonly frames: FakeFrame[];
 	send(frame: object): void;
 	close(code: number): void;
+	/** Reads nothing any more and sends bytes that are no frame. */
+	garble(): void;
 	cut(): void;
 	open(): boolean;
 	/** Calls `listener` at each ping of the driver. */
@@ -90,18 +93,20 @@ function serveSockets(server: Server, fake: FakePulsar, webSockets: WebSocketSer
 	server.on('upgrade', (request, wire: Socket, head) => {
 		const { path } = note(fake, request);
 		const status = fake.upgrade(path);
-		if (status === 101) webSockets.handleUpgrade(request, wire, head, (socket) => fake.sockets.push(fakeSocket(fake, path, socket)));
+		if (status === 101)
+			webSockets.handleUpgrade(request, wire, head, (socket) => fake.sockets.push(fakeSocket(fake, { path, wire }, socket)));
 		else wire.end(`HTTP/1.1 ${status} Refused\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
 	});
 }
 
-function fakeSocket(fake: FakePulsar, path: string, socket: WebSocket): FakeSocket {
+function fakeSocket(fake: FakePulsar, { path, wire }: { path: string; wire: Socket }, socket: WebSocket): FakeSocket {
 	const frames: FakeFrame[] = [];
 	const one: FakeSocket = {
 		path,
 		frames,
 		send: (frame) => socket.send(JSON.stringify(frame)),
 		close: (code) => socket.close(code),
+		garble: () => void wire.pause().write(Buffer.alloc(8, 0xff)),
 		cut: () => socket.terminate(),
 		open: () => socket.readyState === socket.OPEN,
 		onPing: (listener) => void socket.on('ping', listener),

@@ -1,4 +1,4 @@
-import type { BrokerLog } from '../broker.js';
+import type { BrokerLog } from './broker.js';
 
 /** Tells of an error that can be handed to nobody. A warning is what heals by itself. */
 export type Report = (error: unknown, text: string, level?: 'warn' | 'error') => void;

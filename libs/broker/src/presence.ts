@@ -1,8 +1,9 @@
 import { monotonic } from '@tidings/model';
-import type { BrokerEvent } from '../broker.js';
 import { backoffMs } from './backoff.js';
-import { textOf } from './error-kind.js';
+import type { BrokerEvent } from './broker.js';
+import { textOf } from './error-text.js';
 import type { Report } from './report.js';
+import { makeSieve } from './sieve.js';
 
 /** What the connections say: at least one stands, none of them does, or there is none to ask. */
 export type Sight = 'up' | 'down' | 'none';
@@ -19,8 +20,10 @@ export type PresenceOptions = {
 const LOOK_MS = 1_000;
 /** How often a broker is asked to which nothing is connected. */
 const IDLE_PROBE_MS = 15_000;
-/** An outage is told at its begin and then this seldom. */
-const REPEAT_MS = 60_000;
+/** Why the broker is away is told at once, and the same reason this seldom. */
+const REPEAT_MS = 300_000;
+/** A broker that is lost sooner after it was found is asked again later each time: what asks it and what uses it may not get the same answers. */
+const STEADY_MS = 5_000;
 
 type State = { readonly kind: 'opening' | 'connected' | 'closed' } | { readonly kind: 'away'; readonly reason: string };
 
@@ -34,7 +37,7 @@ export class Presence {
 	#answeredAt = 0;
 	/** When it was found for the last time after it had not been there. */
 	#foundAt = 0;
-	#toldAt = Number.NEGATIVE_INFINITY;
+	readonly #isNews = makeSieve(REPEAT_MS);
 	#timer: NodeJS.Timeout | undefined;
 	#asking: Promise<void> | undefined;
 
@@ -95,7 +98,6 @@ export class Presence {
 		if (this.#state.kind === 'closed') return;
 		const before = this.#state.kind;
 		this.#state = { kind: 'connected' };
-		this.#failures = 0;
 		this.#answeredAt = monotonic();
 		if (before !== 'connected') this.#foundAt = this.#answeredAt;
 		this.#next(() => this.#watch(), LOOK_MS);
@@ -106,12 +108,10 @@ export class Presence {
 		if (this.#state.kind === 'closed') return;
 		const before = this.#state.kind;
 		this.#state = { kind: 'away', reason };
+		if (before === 'connected' && monotonic() - this.#foundAt >= STEADY_MS) this.#failures = 0;
 		this.#failures++;
 		if (this.#asking === undefined) this.#next(() => void this.check(), backoffMs(this.#failures));
-		if (monotonic() - this.#toldAt >= REPEAT_MS) {
-			this.#toldAt = monotonic();
-			this.#options.report(new Error(reason), 'the broker is away', 'warn');
-		}
+		if (this.#isNews(reason)) this.#options.report(new Error(reason), 'the broker is away', 'warn');
 		if (before !== 'away') this.#tell('away');
 	}
 
