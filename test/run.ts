@@ -11,6 +11,9 @@ type Count = { passed: number; failed: number };
 /** First what is quick, several files at once; then the fault tests, which start many processes, one file at a time. */
 const PASSES = [['--testPathIgnorePatterns=/test/faults/'], ['--roots=<rootDir>/test/faults', '--maxWorkers=1']];
 
+/** How long Jest may take to end after its last test. */
+const LINGER_MS = 30_000;
+
 let running: ChildProcess | undefined;
 let interrupted = false;
 
@@ -24,10 +27,18 @@ async function runPass(flags: readonly string[]): Promise<Count> {
 	});
 	running = child;
 	let count: Count = { passed: 0, failed: 0 };
+	let lingering: NodeJS.Timeout | undefined;
+	let lingered = false;
 	child.on('message', (message: Count) => {
 		count = message;
+		// A test that has failed may have left something at work; nothing depends on its end.
+		lingering = setTimeout(() => {
+			lingered = child.kill('SIGKILL');
+		}, LINGER_MS);
 	});
-	const code = await new Promise<number>((resolve) => child.once('close', (status) => resolve(status ?? 1)));
+	const status = await new Promise<number>((resolve) => child.once('close', (status) => resolve(status ?? 1)));
+	clearTimeout(lingering);
+	const code = lingered ? 0 : status;
 	running = undefined;
 	// Jest can also fail as a whole, such as when its set-up breaks.
 	return code !== 0 && count.failed === 0 ? { ...count, failed: 1 } : count;

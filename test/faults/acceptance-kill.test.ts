@@ -11,7 +11,8 @@ const CALLERS = 10;
 const ALIVE_MS = 3_000;
 const LIMIT_MS = 480_000;
 
-const faultTest = meshOfFile();
+// A server that thinks, as real ones do: at any moment some mails are in its hands.
+const faultTest = meshOfFile(async () => ({ sink: { thinkMs: 60 } }));
 
 /** Resolves when a service that was just started is ready and has lived for three more seconds. */
 function aliveForAWhile(service: ServiceProcess): Promise<void> {

@@ -8,7 +8,7 @@ import { type Failpoints, makeFailpoints } from './failpoints.js';
 import { brokenPromises } from './invariants.js';
 import { type LogLine, type ServiceName, type ServiceProcess, startService } from './mesh-process.js';
 import { createNamespace } from './namespace.js';
-import { type SmtpSink, startSmtpSink } from './smtp-sink.js';
+import { type SinkOptions, type SmtpSink, startSmtpSink } from './smtp-sink.js';
 import { createSubmitter, type Submitter } from './submit.js';
 
 /** Where the mesh's parts are, when not the run's own. */
@@ -19,6 +19,8 @@ export type ProcessMeshOptions = {
 	readonly pulsar?: { readonly webUrl: string };
 	/** How the services get at the two, such as through a proxy: given the real addresses, answers those to use. */
 	readonly through?: (real: Addresses) => Promise<Addresses>;
+	/** How the sink behaves. */
+	readonly sink?: SinkOptions;
 	/** Services as they were built, without failpoints. Default: from the sources. */
 	readonly built?: boolean;
 	/** Further settings of every service, over `QUICK_SETTINGS`. */
@@ -97,7 +99,7 @@ export async function makeProcessMesh(options: ProcessMeshOptions = {}): Promise
 	const given = (await options.through?.(real)) ?? real;
 	const db = openDb({ url: database.url, name: 'test', connections: 4 });
 	const { tenantId, apiKey } = await bootstrap(db);
-	const sink = await startSmtpSink();
+	const sink = await startSmtpSink(options.sink);
 	const failpoints = makeFailpoints();
 	const services: ServiceProcess[] = [];
 	const common = {

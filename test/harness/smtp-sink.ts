@@ -44,6 +44,8 @@ export type SmtpSink = {
 
 /** `extensions` are the words after EHLO; with `login` a client must give this name and password (AUTH PLAIN) before MAIL. `port` 0: any free one. */
 export type SinkOptions = {
+	/** How long it thinks about each mail after the dot, in milliseconds, as real servers do; default 0. */
+	readonly thinkMs?: number;
 	readonly port?: number;
 	readonly extensions?: readonly string[];
 	readonly login?: { readonly username: string; readonly password: string };
@@ -177,8 +179,9 @@ async function takeBody(socket: Socket, input: Input, sink: Sink, { from, to }: 
 	if (verdict.kind === 'close' && verdict.kept !== true) return void socket.destroy();
 	const messageId = /^message-id:\s*(<[^>]*>)/im.exec(raw.toString('latin1').split('\r\n\r\n', 1)[0] ?? '')?.[1] ?? '';
 	sink.mails.push({ messageId, from: from ?? '', to, raw });
-	if (verdict.kind === 'close') socket.destroy();
-	else say(socket, `250 2.0.0 kept as ${sink.mails.length}`);
+	if (verdict.kind === 'close') return void socket.destroy();
+	if (sink.options.thinkMs !== undefined) await new Promise((resolve) => setTimeout(resolve, sink.options.thinkMs));
+	say(socket, `250 2.0.0 kept as ${sink.mails.length}`);
 }
 
 function say(socket: Socket, line: string): void {

@@ -154,7 +154,7 @@ function makeAsk({ base, token, timeoutMs, underWay, isClosed }: Connection): As
 		} catch (error) {
 			if (isClosed()) throw new Error(CLOSED);
 			const reason = late ? `no answer within ${timeoutMs} ms` : reasonOf(error);
-			throw new Error(`Pulsar's admin API cannot be reached: ${reason}`, { cause: error });
+			throw new Error(`Pulsar's admin API at ${new URL(base).origin} cannot be reached: ${reason}`, { cause: error });
 		} finally {
 			clearTimeout(timer);
 			underWay.delete(abort);

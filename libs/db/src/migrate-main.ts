@@ -35,7 +35,7 @@ async function main(args: readonly string[]): Promise<number> {
 		if (applied.length === 0) process.stdout.write('Nothing to do: the schema is up to date.\n');
 		return 0;
 	} catch (error) {
-		process.stderr.write(`${describe(error)}\n`);
+		process.stderr.write(`migrate: ${describe(error)}\n`);
 		return 1;
 	}
 }

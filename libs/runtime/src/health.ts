@@ -65,6 +65,8 @@ async function answer(request: IncomingMessage, ask: () => Promise<Record<string
 		case '/livez':
 			return json(200, { status: 'ok' });
 		case '/metrics':
+			// What a scrape shows of the dependencies is of now, whether somebody else asks /readyz or not.
+			if (options.phase() === 'ready') await ask();
 			return { status: 200, type: options.metrics.registry.contentType, body: await options.metrics.registry.metrics() };
 		case '/readyz': {
 			if (options.phase() !== 'ready') return json(503, { status: options.phase(), checks: {} });

@@ -72,7 +72,10 @@ function judge(addresses: readonly string[], allowPrivate: boolean): OutboundHos
 		if (!ipaddr.isValid(text) || text.includes('%')) return { kind: 'refused', reason: 'it has an address that may not be dialled' };
 		const address = ipaddr.process(text);
 		if (!allowPrivate && !isPublic(address))
-			return { kind: 'refused', reason: `it is or resolves to an address that may not be dialled (${address.range()})` };
+			return {
+				kind: 'refused',
+				reason: `it is or resolves to an address that may not be dialled (${address.range()}; see TIDINGS_ALLOW_PRIVATE_HOSTS)`,
+			};
 		passed.push({ address: address.toString(), family: address.kind() === 'ipv4' ? 4 : 6 });
 	}
 	const [first, ...more] = passed;

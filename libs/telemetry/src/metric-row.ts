@@ -11,4 +11,6 @@ export type MetricRow = {
 	readonly buckets?: readonly number[];
 	/** Label sets that exist from the start with 0. Default: every combination when all values are known. Empty: a series begins when it is first set. */
 	readonly starts?: readonly Readonly<Record<string, string>>[];
+	/** Absent until it is first measured: most services do not, and a 0 there would be a lie. */
+	readonly measured?: true;
 };

@@ -81,6 +81,7 @@ export const METRICS = {
 		unit: 'records',
 		help: 'Records that are not finished',
 		labels: { channel: CHANNEL_LABELS, status: ['PENDING', 'RETRY', 'SENDING', 'HELD'] },
+		measured: true,
 	},
 	queueOldestAgeSeconds: {
 		name: 'tidings_queue_oldest_age_seconds',
@@ -88,6 +89,7 @@ export const METRICS = {
 		unit: 'seconds',
 		help: 'How long the oldest due record has waited for a sender, wherever its message is; 0 when none is due',
 		labels: { route: ROUTE_LABELS, lane: LANES },
+		measured: true,
 	},
 	outboxEntries: {
 		name: 'tidings_outbox_entries',
@@ -95,6 +97,7 @@ export const METRICS = {
 		unit: 'rows',
 		help: 'Outbox rows that wait, are being published, or were refused by the broker',
 		labels: { route: ROUTE_LABELS, status: OUTBOX_STATUSES.filter((status) => status !== 'PUBLISHED') },
+		measured: true,
 	},
 	outboxOldestDueAgeSeconds: {
 		name: 'tidings_outbox_oldest_due_age_seconds',
@@ -102,6 +105,7 @@ export const METRICS = {
 		unit: 'seconds',
 		help: 'How long the oldest due outbox row has waited; 0 when none is due',
 		labels: { route: ROUTE_LABELS },
+		measured: true,
 	},
 	outboxLagSeconds: {
 		name: 'tidings_outbox_lag_seconds',
@@ -147,6 +151,7 @@ export const METRICS = {
 		unit: 'messages',
 		help: "The subscription's backlog as the broker tells it",
 		labels: { route: ROUTE_LABELS, lane: LANES },
+		measured: true,
 	},
 	messagesConsumedTotal: {
 		name: 'tidings_messages_consumed_total',
@@ -244,6 +249,7 @@ export const METRICS = {
 		unit: 'seconds since 1970',
 		help: 'When this kind of sweep last ended well',
 		labels: { kind: ['record', 'outbox', 'undelivered'] },
+		measured: true,
 	},
 	deadLettersTotal: {
 		name: 'tidings_dead_letters_total',
@@ -258,6 +264,7 @@ export const METRICS = {
 		unit: 'letters',
 		help: 'Dead letters that wait for a person',
 		labels: { source: DEAD_LETTER_SOURCES },
+		measured: true,
 	},
 	deadLettersOldestAgeSeconds: {
 		name: 'tidings_dead_letters_oldest_age_seconds',
@@ -265,6 +272,7 @@ export const METRICS = {
 		unit: 'seconds',
 		help: 'How long the oldest open dead letter has waited; 0 when there is none',
 		labels: { source: DEAD_LETTER_SOURCES },
+		measured: true,
 	},
 	httpRequestDurationSeconds: {
 		name: 'tidings_http_request_duration_seconds',

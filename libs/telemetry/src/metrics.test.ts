@@ -7,6 +7,14 @@ import { METRICS } from './metrics-table.js';
 const make = () => createMetrics({ service: 'demo', version: '1.2.3', processMetrics: false });
 const rows = Object.entries<MetricRow>(METRICS);
 
+test('what a service does not measure is absent there, and is 0 where it is measured and nothing was found', async () => {
+	const metrics = make();
+	const dead = 'tidings_outbox_entries{route="mail-send",status="DEAD"} 0';
+	expect(await metrics.registry.metrics()).not.toContain('tidings_outbox_entries{');
+	metrics.zero('outboxEntries');
+	expect(await metrics.registry.metrics()).toContain(dead);
+});
+
 test('each instrument is its metric without prefix, in camelCase', () => {
 	for (const [key, row] of rows)
 		expect(key).toBe(row.name.replace('tidings_', '').replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()));
@@ -29,7 +37,6 @@ test('no label can hold a tenant, a config or a message', () => {
 test('known label sets are there with 0 before anything happens', async () => {
 	const text = await make().registry.metrics();
 	expect(text).toContain('tidings_records_accepted_total{channel="mail",lane="urgent",scope="TENANT"} 0');
-	expect(text).toContain('tidings_outbox_entries{route="mail-send",status="DEAD"} 0');
 	expect(text).toContain('tidings_accept_duration_seconds_count{kind="batch"} 0');
 	expect(text).toContain('tidings_sweeper_rescues_total{kind="outbox",to="NEW"} 0');
 	expect(text).not.toContain('kind="outbox",to="HELD"');

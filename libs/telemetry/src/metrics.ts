@@ -74,7 +74,7 @@ function createInstrument(row: MetricRow, registry: Registry): PromInstrument {
 			: row.type === 'gauge'
 				? new PromGauge(config)
 				: new PromHistogram({ ...config, buckets: [...(row.buckets ?? [])] });
-	if (row.starts?.length === 0 && config.labelNames.length === 0) instrument.remove({});
+	if (row.measured === true || (row.starts?.length === 0 && config.labelNames.length === 0)) instrument.remove({});
 	else zeroKnown(instrument, row);
 	return instrument;
 }

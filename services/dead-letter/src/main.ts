@@ -23,7 +23,7 @@ await runService({
 	name: 'dead-letter',
 	log,
 	metrics,
-	parts: [tracing, dbPart(db, metrics), brokerPart(broker), ...parts],
+	parts: [tracing, dbPart(db, metrics), brokerPart(broker, log), ...parts],
 	adminPort: settings.TIDINGS_ADMIN_PORT,
 	drainSeconds: settings.TIDINGS_DRAIN_SECONDS,
 });

@@ -2,8 +2,8 @@ import { faultOfKeys } from '@tidings/crypto';
 import { BROKER_RULES, BROKER_SETTINGS, loadConfig, RETRY_SETTINGS, SERVICE_SETTINGS, SETTINGS } from '@tidings/runtime';
 import { type Static, Type } from 'typebox';
 
-/** The settings of the mail sender, beside what every service needs. */
-export const MAIL_SENDER_SETTINGS = {
+/** How mails are sent: what standalone reads too. */
+export const SENDING_SETTINGS = {
 	TIDINGS_ALLOW_PRIVATE_HOSTS: SETTINGS.TIDINGS_ALLOW_PRIVATE_HOSTS,
 	TIDINGS_LEASE_SECONDS: SETTINGS.TIDINGS_LEASE_SECONDS,
 	TIDINGS_SEND_DEADLINE_SECONDS: SETTINGS.TIDINGS_SEND_DEADLINE_SECONDS,
@@ -46,12 +46,15 @@ export const MAIL_SENDER_RULES = [
 	},
 ];
 
-const schema = Type.Object({
+/** Every setting of the mail sender. */
+export const MAIL_SENDER_SETTINGS = {
 	...SERVICE_SETTINGS,
 	...BROKER_SETTINGS,
 	TIDINGS_SECRET_KEYS: SETTINGS.TIDINGS_SECRET_KEYS,
-	...MAIL_SENDER_SETTINGS,
-});
+	...SENDING_SETTINGS,
+};
+
+const schema = Type.Object(MAIL_SENDER_SETTINGS);
 
 /** Reads the settings; ends the process with every fault when they are wrong. */
 export function readSettings(): Static<typeof schema> {

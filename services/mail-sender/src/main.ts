@@ -39,7 +39,7 @@ await runService({
 	name: 'mail-sender',
 	log,
 	metrics,
-	parts: [tracing, dbPart(db, metrics), brokerPart(broker), ...parts],
+	parts: [tracing, dbPart(db, metrics), brokerPart(broker, log), ...parts],
 	adminPort: settings.TIDINGS_ADMIN_PORT,
 	drainSeconds: settings.TIDINGS_DRAIN_SECONDS,
 });

@@ -1,4 +1,4 @@
-import { MAIL_SENDER_RULES, MAIL_SENDER_SETTINGS } from '@tidings/mail-sender';
+import { MAIL_SENDER_RULES, SENDING_SETTINGS } from '@tidings/mail-sender';
 import { PUBLISHER_SETTINGS } from '@tidings/outbox-publisher';
 import { parseSettings, SETTINGS, settingsHelp } from '@tidings/runtime';
 import { Command, InvalidArgumentError } from 'commander';
@@ -7,8 +7,8 @@ import { type Static, Type } from 'typebox';
 /** The settings that standalone reads from the environment; everything else it brings itself. Private hosts are allowed, for its own mail catcher is one. */
 export const STANDALONE_SETTINGS = {
 	...PUBLISHER_SETTINGS,
-	...MAIL_SENDER_SETTINGS,
-	TIDINGS_ALLOW_PRIVATE_HOSTS: { ...MAIL_SENDER_SETTINGS.TIDINGS_ALLOW_PRIVATE_HOSTS, default: true },
+	...SENDING_SETTINGS,
+	TIDINGS_ALLOW_PRIVATE_HOSTS: { ...SENDING_SETTINGS.TIDINGS_ALLOW_PRIVATE_HOSTS, default: true },
 	TIDINGS_DRAIN_SECONDS: SETTINGS.TIDINGS_DRAIN_SECONDS,
 	LOG_LEVEL: { ...SETTINGS.LOG_LEVEL, default: 'error' as const },
 };

@@ -70,7 +70,7 @@ export async function runAll(
 		parts: [
 			tracing,
 			...ground.parts,
-			brokerPart(broker),
+			brokerPart(broker, log),
 			...publisher,
 			...sender,
 			...deadLetterParts({ db, broker, log, metrics }),

@@ -23,8 +23,8 @@ type Target = {
 export async function dial(target: Target): Promise<Socket> {
 	const end = monotonic() + target.connectMs;
 	const answer = await withLimit(target.resolveHost(target.host), target.connectMs);
-	if (answer.kind === 'refused') throw failure('EHOSTREFUSED', answer.reason);
-	if (answer.kind === 'unresolved') throw failure('ENOTFOUND', answer.reason);
+	if (answer.kind === 'refused') throw failure('EHOSTREFUSED', `the mail server's host cannot be used: ${answer.reason}`);
+	if (answer.kind === 'unresolved') throw failure('ENOTFOUND', `the mail server's host cannot be used: ${answer.reason}`);
 	let last: unknown = failure('ENOTFOUND', 'The host has no address.');
 	for (const [index, address] of answer.addresses.entries()) {
 		// An address that does not answer takes its share of the time, not that of the others.
