@@ -69,6 +69,8 @@ export function keepTopics({ broker, db, log, onTurn }: TopicKeeperOptions): Top
 		rest: (flowIds, since) => {
 			for (const id of flowIds) resting.add(id);
 			if (since !== turn) poll.wake();
+			// Whoever publishes may have looked for the next turn before these were put off.
+			else onTurn();
 		},
 	};
 }
