@@ -9,6 +9,7 @@ const ROOMS = {
 	'libs/telemetry': ['libs/model'],
 	'libs/db': ['libs/model', 'libs/telemetry'],
 	'libs/broker': ['libs/model', 'libs/telemetry'],
+	'libs/limits': ['libs/model', 'libs/telemetry'],
 	'libs/crypto': ['libs/model', 'libs/telemetry'],
 	'libs/delivery': ['libs/model', 'libs/telemetry', 'libs/db'],
 	'libs/runtime': ['libs/model', 'libs/telemetry'],
@@ -25,6 +26,7 @@ const OUTSIDE = {
 	'libs/telemetry': ['@opentelemetry/[^/]+', 'pino', 'prom-client'],
 	'libs/db': ['@prisma/adapter-pg', '@prisma/client', 'pg'],
 	'libs/broker': ['pulsar-client', 'ws'],
+	'libs/limits': ['ioredis', 'rate-limiter-flexible'],
 	'libs/crypto': [],
 	'libs/delivery': [],
 	'libs/runtime': [

@@ -34,6 +34,12 @@ export const ERRORS = {
 		retryable: false,
 		help: 'The credential is valid but lacks the capability that `detail` names. Use another key, or make one that holds it.',
 	},
+	'tenant-not-active': {
+		status: 403,
+		title: 'The tenant takes no messages',
+		retryable: false,
+		help: 'The operator has suspended the tenant, or is deleting it. Nothing was written. What was accepted before waits while the tenant is suspended, and can still be read. Ask the operator.',
+	},
 	'not-found': {
 		status: 404,
 		title: 'There is no such thing',
@@ -63,6 +69,24 @@ export const ERRORS = {
 		title: 'The name is taken',
 		retryable: false,
 		help: 'Something of this kind already has this name. Choose another.',
+	},
+	'precondition-failed': {
+		status: 412,
+		title: 'It was changed meanwhile',
+		retryable: false,
+		help: 'The `If-Match` of the request names an older state than the one that stands. Read the thing again, see whether your change is still right, and repeat it with its new `ETag`.',
+	},
+	'precondition-required': {
+		status: 428,
+		title: 'If-Match is needed',
+		retryable: false,
+		help: 'Changes of this thing need `If-Match` with the `ETag` of what you read, so that nobody overwrites what they have not seen (RFC 6585). Read it first.',
+	},
+	'rate-limited': {
+		status: 429,
+		title: 'Too many requests',
+		retryable: true,
+		help: 'This credential sends more requests a second than the operator allows. Nothing was written. Repeat after the `Retry-After` seconds; send many messages by `:batch`.',
 	},
 	'body-too-large': {
 		status: 413,

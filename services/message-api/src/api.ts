@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Acceptor } from './accept-messages.js';
 import { credentialsIn } from './credentials.js';
 import { MAIL_SCHEMAS } from './mail/mail-schema.js';
+import { API_KEY_SCHEMAS, apiKeyOperations } from './routes/api-keys.js';
 import { deadLetterOperations, LETTER_ANSWERS } from './routes/dead-letters.js';
 import { mailServerOperations, SERVER_SCHEMAS } from './routes/mail-servers.js';
 import { MAIL_ANSWERS, mailOperations } from './routes/mails.js';
@@ -59,6 +60,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 			...LETTER_ANSWERS,
 			...SERVER_SCHEMAS,
 			...TENANT_SCHEMAS,
+			...API_KEY_SCHEMAS,
 		],
 		operations: [
 			...mailOperations({ db, acceptor: options.acceptor, servers, policyOf: options.policyOf }, metrics),
@@ -68,6 +70,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 			...deadLetterOperations(db),
 			...mailServerOperations({ db, keyring: options.keyring, allowPrivateHosts: options.allowPrivateHosts, servers }),
 			...tenantOperations(db),
+			...apiKeyOperations(db),
 		],
 	});
 }

@@ -1,8 +1,21 @@
 import { type Capability, isUuid, monotonic, now, Problem } from '@tidings/model';
 import type { FastifyRequest } from 'fastify';
 
-/** Whose things a credential reaches. PLATFORM is the operator's own tenant. */
-export type CallerTenant = { readonly id: string; readonly kind: 'TENANT' | 'PLATFORM' };
+/** Whose things a credential reaches. PLATFORM is the operator's own tenant. Only an ACTIVE one takes messages; the others can still be read. */
+export type CallerTenant = {
+	readonly id: string;
+	readonly kind: 'TENANT' | 'PLATFORM';
+	readonly status: 'ACTIVE' | 'SUSPENDED' | 'DELETING';
+	readonly settings: TenantSettings;
+};
+
+/** What the operator has set for one tenant; null or absent: as for all. */
+export type TenantSettings = {
+	/** Requests a second of each of its callers. */
+	readonly apiRatePerSecond?: number | null;
+	/** How long a message without `validUntil` is tried, from its first due time, in hours. */
+	readonly maxAgeHours?: number | null;
+};
 
 /** Who calls, for which tenant, and what they may do. */
 export type Caller = {

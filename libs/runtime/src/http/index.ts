@@ -1,4 +1,5 @@
-export type { Caller, CallerTenant, Credential, CredentialSource } from './authenticate.js';
+export type { Caller, CallerTenant, Credential, CredentialSource, TenantSettings } from './authenticate.js';
+export { etagOf, refuseStale } from './etag.js';
 export { child as pointerTo } from './faults-of.js';
 export { type HttpPart, httpPart } from './http-part.js';
 export type { ApiInfo } from './openapi.js';

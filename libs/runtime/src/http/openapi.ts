@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger';
 import { ERRORS, type ErrorCode, LIMITS } from '@tidings/model';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { type TSchema, Type } from 'typebox';
-import { errorsOf, type Operation } from './operation.js';
+import { errorsOf, type Operation, schemasOf } from './operation.js';
 import { PROBLEM_TYPE } from './problem.js';
 
 /** What the document says about the API as a whole. */
@@ -74,7 +74,7 @@ function describe(schema: FastifySchema, one: Operation): FastifySchema {
 		summary: one.summary,
 		tags: [one.tag],
 		...(one.access === 'public' ? { security: [] } : { headers: headersOf(one) }),
-		response: { ...one.answers, ...refusals(errorsOf(one)) },
+		response: { ...schemasOf(one.answers), ...refusals(errorsOf(one)) },
 	} as FastifySchema;
 }
 
@@ -83,6 +83,13 @@ function headersOf(one: Operation): TSchema {
 	return Type.Object({
 		traceparent: optional('W3C Trace Context; the answer and everything it causes continue this trace.'),
 		'Tidings-Tenant': optional('Act for this tenant. Needs the capability `platform`.', { format: 'uuid' }),
+		...(one.guarded === true
+			? {
+					'If-Match': Type.String({
+						description: 'The `ETag` of what you have read, or `*`: whatever stands. Without it: 428; stale: 412.',
+					}),
+				}
+			: {}),
 		...(one.submits === true
 			? {
 					'Idempotency-Key': optional(

@@ -24,7 +24,7 @@ export type OperationRequest<Body = unknown, Query = unknown> = FastifyRequest<{
 
 /** One operation of the API: what is served, what is checked, and what the OpenAPI document says about it. */
 export type Operation<Body extends TSchema = TSchema, Query extends TObject = TObject> = {
-	readonly method: 'GET' | 'POST';
+	readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 	/** As a person writes it: `/v1/messages/{id}:retry`. */
 	readonly path: string;
 	readonly operationId: string;
@@ -42,13 +42,15 @@ export type Operation<Body extends TSchema = TSchema, Query extends TObject = TO
 	readonly collectsFaults?: boolean;
 	/** Takes messages: refusals are counted, and an Idempotency-Key is honoured; default false. */
 	readonly submits?: boolean;
-	/** Success answers by status. */
-	readonly answers: Readonly<Record<number, TSchema>>;
+	/** Changes one thing that carries an ETag: without `If-Match` it is refused (428); the handler refuses a stale one by `refuseStale`. Default false. */
+	readonly guarded?: boolean;
+	/** Success answers by status; `null`: no body. */
+	readonly answers: Readonly<Record<number, TSchema | null>>;
 	/** Headers of its own that a success answer carries, and what they say. */
 	readonly headers?: Readonly<Record<string, string>>;
 	/** Refusals beyond those that every operation of its kind has. */
 	readonly errors?: readonly ErrorCode[];
-	/** A request body (POST) or an answer (GET) to copy. */
+	/** A request body to copy, or an answer where there is no body. */
 	readonly example: unknown;
 	handle(request: OperationRequest<Static<Body>, Static<Query>>, reply: FastifyReply): unknown;
 };
@@ -80,6 +82,11 @@ export const ID_PARAMS = Type.Object({ id: Type.String({ format: 'uuid', descrip
 /** The query of an operation that has none. */
 export const NO_QUERY = Type.Object({}, { additionalProperties: false });
 
+/** The schemas of answers; one without a body has none that would be filled in. */
+export function schemasOf(answers: Operation['answers']): Record<number, TSchema> {
+	return Object.fromEntries(Object.entries(answers).map(([status, schema]) => [status, schema ?? Type.Null({ description: 'Done.' })]));
+}
+
 /** Codes that an operation can be refused with: its own and those that come with its kind. */
 export function errorsOf(one: Operation): ErrorCode[] {
 	return [
@@ -89,7 +96,8 @@ export function errorsOf(one: Operation): ErrorCode[] {
 				? []
 				: (['credential-missing', 'credential-refused', 'capability-missing', 'not-found', 'dependency-away'] as const)),
 			...(one.body === undefined ? [] : (['body-too-large', 'unsupported-media-type', 'invalid-request', 'overloaded'] as const)),
-			...(one.submits === true ? (['idempotency-in-flight', 'idempotency-mismatch'] as const) : []),
+			...(one.submits === true ? (['idempotency-in-flight', 'idempotency-mismatch', 'tenant-not-active'] as const) : []),
+			...(one.guarded === true ? (['precondition-failed', 'precondition-required'] as const) : []),
 			...(one.errors ?? []),
 			'internal-error',
 		]),

@@ -19,7 +19,7 @@ const app = await createHttpServer({
 	isAway: () => false,
 	credentials: {
 		findCredential: async () => null,
-		findTenant: async () => ({ id: newId(), kind: 'TENANT' }),
+		findTenant: async () => ({ id: newId(), kind: 'TENANT', status: 'ACTIVE', settings: {} }),
 		parseKey: () => null,
 		matchesSecret: () => false,
 	},

@@ -12,8 +12,8 @@ import { createHttpServer, faultsGiven } from './server.js';
 
 const lines: string[] = [];
 const metrics = createMetrics({ service: 'demo', version: '1', processMetrics: false });
-const home = { id: newId(), kind: 'TENANT' as const };
-const other = { id: newId(), kind: 'TENANT' as const };
+const home = { id: newId(), kind: 'TENANT' as const, status: 'ACTIVE' as const, settings: {} };
+const other = { id: newId(), kind: 'TENANT' as const, status: 'ACTIVE' as const, settings: {} };
 const credential = (keyId: string, more: Partial<Credential> = {}): Credential => ({
 	keyId,
 	secretSha256: Buffer.from(`secret of ${keyId}`),

@@ -2,11 +2,12 @@ import { continueTrace, LIMITS, monotonic, Problem } from '@tidings/model';
 import type { Logger, Metrics } from '@tidings/telemetry';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type TSchema, Type } from 'typebox';
-import { type CredentialSource, createAuthenticate } from './authenticate.js';
+import { type Caller, type CredentialSource, createAuthenticate } from './authenticate.js';
 import { answerBrokenRequest } from './broken-request.js';
+import { requireIfMatch } from './etag.js';
 import { readJsonBody } from './json-body.js';
 import { type ApiInfo, gatherOpenApi, PROBLEM_SCHEMA } from './openapi.js';
-import { ID_PARAMS, NO_QUERY, type Operation, operation, pathPatternOf, routePathOf } from './operation.js';
+import { ID_PARAMS, NO_QUERY, type Operation, operation, pathPatternOf, routePathOf, schemasOf } from './operation.js';
 import { problemOf, renderProblem } from './problem.js';
 import { createReadBody } from './read-body.js';
 import { traceRequests } from './trace-requests.js';
@@ -101,25 +102,21 @@ function addOperations(app: FastifyInstance, operations: readonly Operation[], c
 				querystring: one.query ?? NO_QUERY,
 				...(one.path.includes('{id}') ? { params: ID_PARAMS } : {}),
 				...(one.body === undefined ? {} : { body: one.bodyOptional === true ? { ...one.body, 'x-optional': true } : one.body }),
-				response: one.answers,
+				response: schemasOf(one.answers),
 			},
 			// Before the body is read: a stranger's body is nobody's work.
 			onRequest: (request, _reply, done) => {
 				request.operation = one;
 				if (access === 'public') return done();
+				const admit = (caller: Caller): void => {
+					request.caller = caller;
+					refuseUntimely(request, one, caller);
+					done();
+				};
 				try {
 					const caller = authenticate(request, access);
-					if (!(caller instanceof Promise)) {
-						request.caller = caller;
-						return done();
-					}
-					caller.then(
-						(known) => {
-							request.caller = known;
-							done();
-						},
-						(error: Error) => done(error),
-					);
+					if (caller instanceof Promise) caller.then(admit).catch(done);
+					else admit(caller);
 				} catch (error) {
 					done(error as Error);
 				}
@@ -134,6 +131,15 @@ function addOperations(app: FastifyInstance, operations: readonly Operation[], c
 			},
 		});
 	}
+}
+
+/** What is known to be refused before the body is read: messages for a tenant that takes none, and a change that does not say what it has seen. */
+function refuseUntimely(request: FastifyRequest, one: Operation, { tenant }: Caller): void {
+	if (one.submits === true && tenant.status !== 'ACTIVE') {
+		const why = tenant.status === 'SUSPENDED' ? 'suspended by the operator' : 'being deleted';
+		throw new Problem('tenant-not-active', `The tenant is ${why}: it takes no messages. Nothing was written.`);
+	}
+	if (one.guarded === true) requireIfMatch(request);
 }
 
 /** Faults that the schema found in the body of an operation that collects them. Throws what makes the rest pointless: a body that cannot be read, or a wrong query. */

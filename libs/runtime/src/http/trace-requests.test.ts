@@ -16,7 +16,7 @@ const MARK = 'zoemark@example.com';
 const lines: Record<string, unknown>[] = [];
 const log = createLogger({ service: 'demo', level: 'debug', destination: { write: (line: string) => void lines.push(JSON.parse(line)) } });
 const tracing = tracingPart({ service: 'demo', version: '1', log, drainSeconds: 10 });
-const home = { id: newId(), kind: 'TENANT' as const };
+const home = { id: newId(), kind: 'TENANT' as const, status: 'ACTIVE' as const, settings: {} };
 let collector: OtlpCollector;
 let app: FastifyInstance;
 

@@ -1,5 +1,5 @@
-import type { Fault, FaultCode } from '@tidings/model';
-import { pointerTo } from '@tidings/runtime';
+import { type Fault, type FaultCode, Problem } from '@tidings/model';
+import { faultsGiven, pointerTo } from '@tidings/runtime';
 import { faultOfLine, faultOfText } from './text.js';
 
 /** Collects the faults of one request, each once. */
@@ -32,6 +32,16 @@ export type Raw = Readonly<Record<string, unknown>>;
 /** An object to look into, when the value is one. */
 export function rawOf(value: unknown): Raw | null {
 	return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : null;
+}
+
+/** The body of a request that a schema has looked at before, and the faults that it found. */
+export function beginChecks(request: Parameters<typeof faultsGiven>[0] & { readonly body: unknown }): { raw: Raw; faults: Faults } {
+	return { raw: rawOf(request.body) ?? {}, faults: collectFaults(faultsGiven(request)) };
+}
+
+/** Throws 422 with every fault, if there are any. */
+export function refuseFaulty(faults: Faults): void {
+	if (faults.list.length > 0) throw new Problem('invalid-request', 'The request is refused. Nothing was written.', { faults: faults.list });
 }
 
 /** The entries of a list, as many as could be right; none when the value is no list. */
