@@ -57,6 +57,11 @@ export class Presence {
 		return this.#state.kind === 'away' ? this.#state.reason : undefined;
 	}
 
+	/** Resolves when it is known for the first time whether the broker is there. Never rejects. */
+	async answered(): Promise<void> {
+		if (this.#state.kind === 'opening') await this.check();
+	}
+
 	/** Somebody found that the broker does not answer what it was asked at `askedAt` of the monotonic clock; default: just now. */
 	lost(reason: string, askedAt = monotonic()): void {
 		// While it is away it is being asked already; and what was asked before it was found says nothing about now.

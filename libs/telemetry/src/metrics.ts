@@ -1,7 +1,8 @@
 import type { Channel } from '@tidings/model';
 import { collectDefaultMetrics, Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram, Registry } from 'prom-client';
 import type { MetricRow } from './metric-row.js';
-import { type ChannelLabel, METRICS, type MetricKey } from './metrics-table.js';
+import type { ChannelLabel } from './metrics/values.js';
+import { METRICS, type MetricKey } from './metrics-table.js';
 
 type LabelValue<Values> = Values extends readonly (infer Value)[] ? Value : string | number;
 type LabelsOf<Row extends MetricRow> = { readonly [Label in keyof Row['labels']]: LabelValue<Row['labels'][Label]> };

@@ -38,44 +38,6 @@ test('a consumer comes up without its broker, is not well before it takes from e
 	await eventually(() => got.length === 2);
 	expect(got.sort()).toEqual(['bulk mail-send-bulk', 'urgent mail-send-urgent']);
 	expect(await broker.backlog('mail-send-bulk-DLQ', 'dead-letter')).toBe(0);
-	consumer.quiet();
-	await consumer.close();
-	await broker.close();
-});
-
-test('a lane that cannot be subscribed to is tried again while the others are consumed, each once', async () => {
-	const broker = await makeBreakableBroker();
-	const subscribe = broker.subscribe.bind(broker);
-	const asked: string[] = [];
-	broker.subscribe = async (options) => {
-		asked.push(options.topic);
-		if (options.topic === 'mail-send-bulk' && asked.length <= 4) throw new Error('not this one yet');
-		return await subscribe(options);
-	};
-	const { consumer } = make(broker);
-	await consumer.start();
-	await eventually(() => consumer.health().then(() => true));
-	expect(asked.filter((topic) => topic === 'mail-send-urgent')).toHaveLength(1);
-	expect(asked.filter((topic) => topic === 'mail-send-bulk').length).toBeGreaterThan(1);
-	consumer.quiet();
-	await consumer.close();
-	await broker.close();
-});
-
-test('a consumer that is quiet takes nothing, also from a lane that it was just about to begin, and is not woken by a database that is back', async () => {
-	const broker = await makeBreakableBroker();
-	const { consumer, got } = make(broker);
-	await consumer.start();
-	consumer.pause(true);
-	consumer.quiet();
-	consumer.pause(false);
-	await broker.ensureTopics([{ topic: 'mail-send-normal', subscription: 'witness' }]);
-	await broker.publish([message('mail-send-normal')]);
-	const witnessed = new Promise<void>((resolve) => {
-		void broker.subscribe({ topic: 'mail-send-normal', subscription: 'witness', slots: 1, onMessage: () => resolve() });
-	});
-	await witnessed;
-	expect(got).toEqual([]);
-	await consumer.close();
+	await consumer.stop();
 	await broker.close();
 });

@@ -82,7 +82,7 @@ export function mailSenderParts(options: MailSenderOptions): Part[] {
 		},
 		stop: async (leftMs) => {
 			await delivery.drained(leftMs);
-			await consumer.close();
+			await consumer.stop();
 			await provider.close();
 		},
 		health: consumer.health,

@@ -2,6 +2,7 @@ import { monotonic } from '@tidings/model';
 import { backoffMs } from '../backoff.js';
 import type { OutgoingMessage, PublishResult } from '../broker.js';
 import { makeFifo } from '../fifo.js';
+import type { Sight } from '../presence.js';
 import type { Dialled, DialOptions, Line, LineHandlers } from './dial.js';
 import { readRefusal } from './read-refusal.js';
 
@@ -67,9 +68,9 @@ export class TopicProducer {
 		});
 	}
 
-	/** Whether a connection stands. */
-	connected(): boolean {
-		return this.#line !== undefined;
+	/** Whether a connection stands; without one there is nothing to ask. */
+	look(): Sight {
+		return this.#line === undefined ? 'none' : 'up';
 	}
 
 	/** Whether it holds nothing, so that it can be forgotten. */

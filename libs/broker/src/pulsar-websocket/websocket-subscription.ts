@@ -4,6 +4,7 @@ import { type IncomingMessage, MAX_REDELIVERIES, type SubscribeOptions, type Sub
 import { type Delays, makeDelays } from '../delays.js';
 import { textOf } from '../error-text.js';
 import { makeFifo } from '../fifo.js';
+import type { Sight } from '../presence.js';
 import type { Report } from '../report.js';
 import { ackFrame, nackFrame, permitFrame } from './consumer-frames.js';
 import type { Dialled, DialOptions, Line, LineHandlers } from './dial.js';
@@ -84,9 +85,9 @@ export class WebSocketSubscription implements Subscription {
 		throw new Error(`subscription ${subscription} of topic ${topic} cannot be consumed: ${dialled.reason}`);
 	}
 
-	/** Whether a connection stands. */
-	connected(): boolean {
-		return this.#epoch !== undefined;
+	/** Whether a connection stands; without one there is nothing to ask. */
+	look(): Sight {
+		return this.#epoch === undefined ? 'none' : 'up';
 	}
 
 	/** Ends a pause between two attempts to connect. */

@@ -6,7 +6,7 @@ import { reportTo } from '../report.js';
 import { CLIENT_LOG_LEVEL, forwardClientLog } from './client-log.js';
 import type { PulsarModule } from './client-types.js';
 import { loadClient } from './load-client.js';
-import { type PulsarAdmin, PulsarBroker } from './pulsar-broker.js';
+import { type PulsarAdmin, pulsarBroker } from './pulsar-broker.js';
 
 /** Where the broker is. */
 export type PulsarOptions = BrokerOptions & {
@@ -44,7 +44,7 @@ export function openPulsarBroker(
 		logLevel: CLIENT_LOG_LEVEL,
 		statsIntervalInSeconds: 0,
 	});
-	return new PulsarBroker({ client, namespace, admin, report, sendTimeoutMs, closed });
+	return pulsarBroker({ client, namespace, admin, report, sendTimeoutMs, closed });
 }
 
 function adminOf({ adminUrl, namespace, token }: PulsarOptions): PulsarAdmin | undefined {
