@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { randomBytes } from '@tidings/model';
+import { keyIdOf } from './key-id-of.js';
 import type { Keyring } from './keyring.js';
 
 /** Where a sealed value lives. It is bound to this place: moved to another row, column or tenant it does not open. */
@@ -20,11 +21,9 @@ export function seal(keyring: Keyring, clear: string, field: SealedField): strin
 
 /** Opens what `seal` made for the same field. Throws when the key is missing or wrong, or the text was changed or moved; the message names the key id and nothing else. */
 export function open(keyring: Keyring, sealed: string, field: SealedField): string {
-	// From the right: a key id may hold dots, base64url may not.
-	const parts = sealed.split('.');
-	const [iv, body, tag] = parts.slice(-3);
-	const id = parts.slice(0, -3).join('.');
-	if (iv === undefined || body === undefined || tag === undefined || id === '')
+	const [iv, body, tag] = sealed.split('.').slice(-3);
+	const id = keyIdOf(sealed);
+	if (iv === undefined || body === undefined || tag === undefined || id === null)
 		throw new Error('a sealed field does not have the form of one');
 	const key = keyring.find(id);
 	if (key === undefined) throw new Error(`a sealed field needs the key ${id}, which is not configured`);

@@ -38,6 +38,8 @@ export type NewRecord = {
 	readonly dedupeKey: string | null;
 	readonly notBefore: Date | null;
 	readonly validUntil: Date | null;
+	/** Without `validUntil`: seconds from the first due time after which it is of no use. */
+	readonly maxAgeSeconds: number;
 	/** Attempts that may burn, by the policy of the type at acceptance. */
 	readonly budgetMax: number;
 	readonly subject: string;
@@ -75,5 +77,5 @@ export type AcceptResult =
 	/** A twin holds one of the keys right now. */
 	| { readonly kind: 'in-flight' };
 
-/** Records expire this long after their first due time when the caller gives no `validUntil`. */
+/** Records expire this long after their first due time when the caller gives no `validUntil` and the operator has set no age for the tenant. */
 export const DEFAULT_AGE_SECONDS = 72 * 3600;

@@ -13,6 +13,9 @@ import {
 	type SendAct,
 	type SendStatus,
 	sendRecordMachine,
+	type TenantAct,
+	type TenantStatus,
+	tenantMachine,
 } from '@tidings/model';
 import type { PrismaClient } from './generated/client.js';
 
@@ -96,6 +99,21 @@ export function moveEntries(act: OutboxAct, move: { row: string; to: OutboxStatu
 export function moveLetters(act: DeadLetterAct, move: { row: string; to: DeadLetterStatus }): MoveSql {
 	const status = `${move.row}.status`;
 	return { guard: guard(deadLetterMachine, act, status, `'${move.to}'`, move.to), set: `status = '${move.to}', closed_at = now()` };
+}
+
+/** A move of a tenant. `queued`: what becomes of what waits, needed by `delete`; default `'deliver'`. */
+export function moveTenants(act: TenantAct, move: { row: string; to: TenantStatus; queued?: string }): MoveSql {
+	return {
+		guard: guard(tenantMachine, act, `${move.row}.status`, `'${move.to}'`, move.to),
+		set: [
+			`status = '${move.to}'`,
+			`version = ${move.row}.version + 1`,
+			'updated_at = now()',
+			'moved_at = now()',
+			`queued = ${move.to === 'DELETING' ? (move.queued ?? "'deliver'") : 'null'}`,
+			'erasing_at = null',
+		].join(', '),
+	};
 }
 
 function guard<S extends string, A extends string>(machine: Machine<S, A>, act: A, status: string, to: string, fixed: S | null): string {

@@ -1,1 +1,1 @@
-export {};
+export { type CountedRequest, type CounterOptions, createRequestCounter, type RequestCounter } from './count-requests.js';

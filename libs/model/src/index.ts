@@ -11,5 +11,6 @@ export * from './states/dead-letter.js';
 export * from './states/machine.js';
 export * from './states/outbox.js';
 export * from './states/send-record.js';
+export * from './states/tenant.js';
 export * from './trace.js';
 export * from './version.js';

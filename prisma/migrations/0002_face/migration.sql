@@ -9,3 +9,17 @@ alter table tenant add constraint tenant_status_check check (status in ('ACTIVE'
 drop index tenant_name;
 create unique index tenant_name on tenant (name) where status <> 'DELETED';
 create index tenant_deleting on tenant (id) where status = 'DELETING';
+
+-- Messages that wait for a person, few at any time: a mail server is not deleted under them.
+create index send_state_held on send_state (tenant_id, id) where status = 'HELD';
+
+-- What becomes of what waits while a tenant is DELETING: it is delivered, or cancelled.
+alter table tenant add column queued text check (queued in ('deliver', 'cancel'));
+alter table tenant add constraint tenant_queued_of_deleting check ((status = 'DELETING') = (queued is not null));
+-- When its status changed last: nothing is erased before every node has heard of it.
+alter table tenant add column moved_at timestamptz not null default now();
+-- Since when it is being erased: from then on there is no way back.
+alter table tenant add column erasing_at timestamptz;
+alter table tenant add constraint tenant_erasing_only_deleting check (erasing_at is null or status = 'DELETING');
+-- Whose mail is neither published nor claimed: read by each take and each claim, and mostly empty.
+create index tenant_halted on tenant (id) where status = 'SUSPENDED' or queued = 'cancel';

@@ -3,6 +3,7 @@ import type { Mailbox } from '../accepting.js';
 import type { Queryable } from '../client.js';
 import { moveRecords, recordsAt } from '../transition.js';
 import type { Expired } from './expire-records.js';
+import { HALTED_TENANTS } from './halted-tenants.js';
 import { SUPERSEDED, supersedePoison } from './supersede-poison.js';
 
 /** A recipient as a claim returns it. */
@@ -60,7 +61,7 @@ const statement = (channel: Channel): string => {
 	return `
 		with found as materialized (
 			select s.id, s.status || '' = 'SENDING' as again from unnest($1::uuid[], $2::uuid[]) as m (id, tenant_id) join send_state s using (id, tenant_id)
-			where (${recordsAt('claim', 's')} and s.due_at <= now()) or (s.status || '' = 'SENDING' and s.claimed_by = $4 and s.lease_until > now())
+			where (${recordsAt('claim', 's')} and s.due_at <= now() and s.tenant_id not in (${HALTED_TENANTS})) or (s.status || '' = 'SENDING' and s.claimed_by = $4 and s.lease_until > now())
 			order by s.id for update of s
 		),
 		due as materialized (select id from found where not again),
@@ -137,7 +138,7 @@ export type ClaimKey = { readonly recordId: string; readonly tenantId: string };
 export type Claimant = { readonly channel: Channel; readonly leaseSeconds: number; readonly worker: string; readonly claim: string };
 
 /**
- * Claims the records that are due and removes their outbox entries in the same statement. What is not due, not open, another tenant's or unknown is left out: a stale duplicate claims nothing.
+ * Claims the records that are due and removes their outbox entries in the same statement. What is not due, not open, another tenant's, a halted tenant's or unknown is left out: a stale duplicate claims nothing.
  * What is too late becomes EXPIRED here and stands in `expired`. Rows are locked in id order, so batches never dead-lock each other.
  * When the answer to a claim was lost, the same call once more, with the same `claim`, answers what that one has claimed under a renewed lease: nobody was told of those records, so nothing was sent.
  */

@@ -1,4 +1,4 @@
-import { DEFAULT_AGE_SECONDS, type NewRecord } from '../accepting.js';
+import type { NewRecord } from '../accepting.js';
 import type { Queryable } from '../client.js';
 
 /** A record with the flow that its outbox entry joins. */
@@ -9,11 +9,11 @@ const TEXT = `
 		select * from unnest(
 			$1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::text[], $10::bigint[], $11::jsonb[],
 			$12::text[], $13::text[], $14::text[], $15::timestamptz[], $16::timestamptz[], $17::int[],
-			$18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::jsonb[], $24::jsonb[], $25::int[]
+			$18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::jsonb[], $24::jsonb[], $25::int[], $26::int[]
 		) as i (
 			id, tenant_id, channel, route, lane, type, scope, config_id, config_tier, flow_id, metadata,
 			trace_id, traceparent, dedupe_key, not_before, valid_until, budget_max,
-			subject, body_text, body_html, from_address, from_name, reply_to, headers, attachments
+			subject, body_text, body_html, from_address, from_name, reply_to, headers, attachments, max_age
 		)
 	),
 	record as (
@@ -22,7 +22,7 @@ const TEXT = `
 	),
 	state as (
 		insert into send_state (id, tenant_id, status, budget_max, due_at, not_after)
-		select id, tenant_id, 'PENDING', budget_max, due, coalesce(valid_until, due + make_interval(secs => ${DEFAULT_AGE_SECONDS}))
+		select id, tenant_id, 'PENDING', budget_max, due, coalesce(valid_until, due + make_interval(secs => max_age))
 		from i cross join lateral (select greatest(now(), not_before) as due) as d
 	),
 	payload as (
@@ -35,7 +35,7 @@ const TEXT = `
 	),
 	recipient as (
 		insert into send_recipient (id, n, tenant_id, role, address, name, address_hash)
-		select * from unnest($26::uuid[], $27::int[], $28::uuid[], $29::text[], $30::text[], $31::text[], $32::bytea[])
+		select * from unnest($27::uuid[], $28::int[], $29::uuid[], $30::text[], $31::text[], $32::text[], $33::bytea[])
 	),
 	twin as (
 		insert into dedupe_key (tenant_id, key, record_id) select tenant_id, dedupe_key, id from i where dedupe_key is not null
@@ -77,6 +77,7 @@ export async function insertRecords(client: Queryable, records: readonly Flowing
 			records.map((record) => (record.replyTo === null ? null : JSON.stringify(record.replyTo))),
 			records.map((record) => JSON.stringify(record.headers)),
 			records.map((record) => record.attachments.length),
+			of('maxAgeSeconds'),
 			recipients.map((one) => one.id),
 			recipients.map((one) => one.n),
 			recipients.map((one) => one.tenantId),

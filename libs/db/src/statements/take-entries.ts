@@ -3,6 +3,7 @@ import type pg from 'pg';
 import type { Queryable } from '../client.js';
 import { moveEntries } from '../transition.js';
 import { inTransaction } from '../tx.js';
+import { HALTED_TENANTS } from './halted-tenants.js';
 
 /** An outbox entry in the hands of a publisher. */
 export type TakenEntry = {
@@ -25,11 +26,16 @@ export type TakeOptions = { readonly shares: Readonly<Record<Lane, number>>; rea
 
 type Flow = { id: string; lane: Lane; out_max: number; closed: string | null };
 
+/** A flow of a halted tenant is looked at again after this time; whoever lets the tenant go on wakes it at once. */
+const HALTED_REST = `interval '1 hour'`;
+
 /** The flows whose turn it is, each lane by its own index scan; a lane's unused share goes on to the next. `skip locked`: another publisher has that flow. */
 const FLOWS = (['urgent', 'normal', 'bulk'] as const)
 	.map(
 		(lane, n) => `
-		(select f.id, f.lane, f.out_max, case when g.closed_until > now() then g.closed_until::text end as closed
+		(select f.id, f.lane, f.out_max, case
+			when f.tenant_id in (${HALTED_TENANTS}) then (now() + ${HALTED_REST})::text
+			when g.closed_until > now() then g.closed_until::text end as closed
 		from flow f left join gate g on g.id = f.gate
 		where f.lane = '${lane}' and f.next_at <= now() order by f.next_at limit $${n + 1} for no key update of f skip locked)`,
 	)
@@ -86,7 +92,7 @@ type Row = {
 };
 
 /**
- * Takes due entries, fair over tenants, gates and lanes: a turn for each flow of the ring, at most `window` of a flow published and unclaimed, nothing behind a closed gate.
+ * Takes due entries, fair over tenants, gates and lanes: a turn for each flow of the ring, at most `window` of a flow published and unclaimed, nothing behind a closed gate and nothing of a halted tenant.
  * Crosses tenants by nature. Two statements in one transaction: the second's snapshot is younger than the flow locks, so a flow is never read half. Relies on flow_next, outbox_entry_waiting and outbox_entry_out.
  */
 export async function takeEntries(pool: pg.Pool, options: TakeOptions): Promise<TakenEntry[]> {

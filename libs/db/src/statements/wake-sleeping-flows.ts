@@ -1,7 +1,8 @@
 import type { Queryable } from '../client.js';
+import { HALTED_TENANTS } from './halted-tenants.js';
 
 /**
- * Finds flows that sleep although something of theirs waits, and wakes them at its due time: heals the hint that a crash swallowed. Crosses tenants by nature.
+ * Finds flows that sleep although something of theirs waits and their tenant may send, and wakes them at its due time: heals the hint that a crash swallowed. Crosses tenants by nature.
  * A skip scan over outbox_entry_waiting: one index probe for each flow that has anything NEW. Returns how many were woken.
  */
 export async function wakeSleepingFlows(pool: Queryable): Promise<number> {
@@ -17,7 +18,8 @@ export async function wakeSleepingFlows(pool: Queryable): Promise<number> {
 			asleep as materialized (
 				select f.id, w.due_at from waiting w join flow f on f.id = w.flow_id
 				left join gate g on g.id = f.gate
-				where f.next_at is null or f.next_at > greatest(w.due_at, coalesce(g.closed_until, w.due_at)) + interval '1 second'
+				where (f.next_at is null or f.next_at > greatest(w.due_at, coalesce(g.closed_until, w.due_at)) + interval '1 second')
+					and f.tenant_id not in (${HALTED_TENANTS})
 				order by f.id for no key update of f skip locked
 			)
 			update flow f set next_at = asleep.due_at, held = 0 from asleep where f.id = asleep.id`,

@@ -11,6 +11,7 @@ export type OutboxAct =
 	| 'give-back' // it could not be published: outage, missing topic, refusal, or its line was handed back
 	| 'bury' // the broker refused it ten times
 	| 'heal' // a lease ran out, or the broker lost everything
+	| 'reopen' // its tenant may send again: its message may have come meanwhile, and was not taken
 	| 'requeue'; // a person reopens a dead row, or replaces a row by a fresh one
 
 /** The state table of an outbox entry. */
@@ -24,6 +25,8 @@ export const outboxMachine: Machine<OutboxStatus, OutboxAct> = {
 		{ act: 'bury', from: 'PUBLISHING', to: 'DEAD' },
 		{ act: 'heal', from: 'PUBLISHING', to: 'NEW' },
 		{ act: 'heal', from: 'PUBLISHED', to: 'NEW' },
+		{ act: 'reopen', from: 'PUBLISHING', to: 'NEW' },
+		{ act: 'reopen', from: 'PUBLISHED', to: 'NEW' },
 		{ act: 'requeue', from: 'NEW', to: 'NEW' },
 		{ act: 'requeue', from: 'PUBLISHING', to: 'NEW' },
 		{ act: 'requeue', from: 'PUBLISHED', to: 'NEW' },

@@ -1,5 +1,6 @@
-import { type Capability, isUuid, monotonic, now, Problem } from '@tidings/model';
+import { type Capability, isUuid, now, Problem } from '@tidings/model';
 import type { FastifyRequest } from 'fastify';
+import { createMemory } from './remember.js';
 
 /** Whose things a credential reaches. PLATFORM is the operator's own tenant. Only an ACTIVE one takes messages; the others can still be read. */
 export type CallerTenant = {
@@ -24,7 +25,7 @@ export type Caller = {
 	/** The tenant that the credential belongs to. */
 	readonly home: CallerTenant;
 	readonly capabilities: ReadonlySet<Capability>;
-	/** As the audit shows it: `key:` and the key id. */
+	/** As the audit shows it: `key:` and the key id, or `user:` and the subject of a token. */
 	readonly actor: string;
 };
 
@@ -48,34 +49,72 @@ export type CredentialSource = {
 	parseKey(text: string): { readonly keyId: string; readonly secret: string } | null;
 	/** Compares in constant time; also for a key that is not there (`null`), and then false. */
 	matchesSecret(secret: string, stored: Uint8Array | null): boolean;
+	/** Is told of each key that let a request in. Must be quick. */
+	noteUse?(keyId: string): void;
+	/** Takes what is to be called with the id of a key that has changed, so that this process forgets it at once. */
+	onKeyChange?(forget: (keyId: string) => void): void;
+	/** Takes what is to be called when a tenant has changed, so that this process forgets what it knows of tenants and their keys. */
+	onTenantChange?(forget: () => void): void;
 };
 
-/** What was read may be this old: a revoked key stops within 30 s everywhere. */
-const REMEMBER_MS = 15_000;
-/** Remembered entries at most. */
-const REMEMBER_MOST = 10_000;
+/** What a token says, once it is proven. */
+export type TokenClaims = { readonly subject: string; readonly tenantId: string; readonly capabilities: readonly Capability[] };
 
-/** Finds out who calls and whether they may. Answers at once when the key was looked up lately, else by a promise; throws or rejects with a `Problem` 401, 403 or 404. */
+/** Who may come in besides API keys, and how often each may come. */
+export type AuthenticateOptions = {
+	/** Proves a JWT; rejects with a `Problem` 401 or 503. Default: only API keys are taken. */
+	readonly verifyToken?: (token: string) => Promise<TokenClaims>;
+	/** Counts a request of this caller; null: it is not limited. Rejects with a `Problem` 429. Default: nobody is limited. */
+	readonly throttle?: (caller: Caller) => Promise<void> | null;
+};
+
+/**
+ * Finds out who calls and whether they may. Answers at once when the key was looked up lately, else by a promise; throws or rejects with a `Problem` 401, 403, 404,
+ * 429 or 503.
+ */
 export type Authenticate = (request: FastifyRequest, capability: Capability) => Caller | Promise<Caller>;
 
-/** Makes the check of `Authorization: Bearer <API key>` and `Tidings-Tenant`. No other header says anything about the tenant. */
-export function createAuthenticate(source: CredentialSource): Authenticate {
+/** Three parts of base64url: whatever has this form is judged as a token. */
+const TOKEN = /^[\w-]+\.[\w-]*\.[\w-]*$/;
+
+/** Makes the check of `Authorization: Bearer <API key or JWT>` and `Tidings-Tenant`. No other header says anything about the tenant. */
+export function createAuthenticate(source: CredentialSource, options: AuthenticateOptions = {}): Authenticate {
+	const { verifyToken, throttle } = options;
 	const credentials = createMemory((keyId: string) =>
 		source.findCredential(keyId).then((row) => (row === null ? null : { row, caller: callerOf(row) })),
 	);
+	source.onKeyChange?.(credentials.forget);
 	const tenants = createMemory(source.findTenant);
+	source.onTenantChange?.(() => {
+		credentials.forgetAll();
+		tenants.forgetAll();
+	});
 
-	const admit = (
-		known: { row: Credential; caller: Caller } | null,
-		secret: string,
-		request: FastifyRequest,
-		capability: Capability,
-	): Caller | Promise<Caller> => {
+	const admitKey = (known: { row: Credential; caller: Caller } | null, secret: string): Caller => {
 		const matches = source.matchesSecret(secret, known?.row.secretSha256 ?? null);
 		if (known === null || !matches) throw new Problem('credential-refused', 'The API key is not valid.');
 		const { row, caller } = known;
 		if (row.revokedAt !== null || (row.expiresAt !== null && row.expiresAt <= now()))
 			throw new Problem('credential-refused', 'The API key was revoked or has expired.');
+		source.noteUse?.(row.keyId);
+		return caller;
+	};
+	const admitToken = async ({ subject, tenantId, capabilities }: TokenClaims): Promise<Caller> => {
+		const tenant = await tenants.get(tenantId);
+		if (tenant === null) throw new Problem('credential-refused', 'There is no tenant with the id that the token names.');
+		// Whoever signs for a tenant does not sign for the operator.
+		const held = capabilities.filter((one) => one !== 'platform' || tenant.kind === 'PLATFORM');
+		return { tenant, home: tenant, capabilities: new Set(held), actor: `user:${subject}` };
+	};
+	const identify = (header: string): Caller | Promise<Caller> => {
+		const text = /^bearer /i.test(header) ? header.slice(7).trim() : '';
+		const key = source.parseKey(text);
+		if (key !== null) return after(credentials.get(key.keyId), (known) => admitKey(known, key.secret));
+		if (verifyToken !== undefined && TOKEN.test(text)) return verifyToken(text).then(admitToken);
+		const wanted = verifyToken === undefined ? 'an API key (`Bearer tdg_…`)' : 'an API key (`Bearer tdg_…`) or a JWT';
+		throw new Problem('credential-refused', `The \`Authorization\` header does not hold ${wanted}.`);
+	};
+	const permit = (caller: Caller, request: FastifyRequest, capability: Capability): Caller | Promise<Caller> => {
 		if (!caller.capabilities.has(capability))
 			throw new Problem('capability-missing', `This needs the capability \`${capability}\`, which the credential does not have.`);
 		const named = request.headers['tidings-tenant'];
@@ -85,7 +124,7 @@ export function createAuthenticate(source: CredentialSource): Authenticate {
 		if (!caller.capabilities.has('platform')) {
 			throw new Problem('capability-missing', '`Tidings-Tenant` needs the capability `platform`, which the credential does not have.');
 		}
-		const tenant = isUuid(named) ? await tenants(named.toLowerCase()) : null;
+		const tenant = isUuid(named) ? await tenants.get(named.toLowerCase()) : null;
 		if (tenant === null) throw new Problem('not-found', 'There is no tenant with the id that `Tidings-Tenant` names.');
 		return { ...caller, tenant };
 	};
@@ -93,12 +132,10 @@ export function createAuthenticate(source: CredentialSource): Authenticate {
 	return (request, capability) => {
 		const header = request.headers.authorization;
 		if (header === undefined) throw new Problem('credential-missing', 'Send `Authorization: Bearer <API key>`.');
-		const key = /^bearer /i.test(header) ? source.parseKey(header.slice(7).trim()) : null;
-		if (key === null) throw new Problem('credential-refused', 'The `Authorization` header does not hold an API key (`Bearer tdg_…`).');
-		const known = credentials(key.keyId);
-		return known instanceof Promise
-			? known.then((one) => admit(one, key.secret, request, capability))
-			: admit(known, key.secret, request, capability);
+		return after(identify(header), (caller) => {
+			const counted = throttle?.(caller) ?? null;
+			return counted === null ? permit(caller, request, capability) : counted.then(() => permit(caller, request, capability));
+		});
 	};
 }
 
@@ -106,28 +143,7 @@ function callerOf(row: Credential): Caller {
 	return { tenant: row.tenant, home: row.tenant, capabilities: new Set(row.capabilities), actor: `key:${row.keyId}` };
 }
 
-/** Remembers what was found for a while; what was not found is asked for again. Callers that ask at the same time share one look-up. */
-function createMemory<T>(find: (id: string) => Promise<T | null>): (id: string) => T | Promise<T | null> {
-	const known = new Map<string, { value: T; until: number }>();
-	const asked = new Map<string, Promise<T | null>>();
-	const ask = async (id: string): Promise<T | null> => {
-		// Counted from before the look-up: what it saw may have changed since.
-		const until = monotonic() + REMEMBER_MS;
-		try {
-			const value = await find(id);
-			if (known.size >= REMEMBER_MOST) known.clear();
-			if (value === null) known.delete(id);
-			else known.set(id, { value, until });
-			return value;
-		} finally {
-			asked.delete(id);
-		}
-	};
-	return (id) => {
-		const hit = known.get(id);
-		if (hit !== undefined && hit.until > monotonic()) return hit.value;
-		const running = asked.get(id) ?? ask(id);
-		asked.set(id, running);
-		return running;
-	};
+/** Goes on at once where nothing has to be awaited: most requests know their caller. */
+function after<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+	return value instanceof Promise ? value.then(next) : next(value);
 }
