@@ -9,6 +9,9 @@ import {
 	type SendAct,
 	type SendStatus,
 	sendRecordMachine,
+	type TenantAct,
+	type TenantStatus,
+	tenantMachine,
 } from '@tidings/model';
 
 /** What stands on the page beside a machine's table: each state's meaning, and what each act is. */
@@ -64,6 +67,7 @@ const OUTBOX: Words<OutboxStatus, OutboxAct> = {
 		'give-back': 'it could not be published now',
 		bury: 'the broker refused it for the last time',
 		heal: 'its lease ran out, or the broker lost it',
+		reopen: 'its tenant may send again',
 		requeue: 'a person reopens it, or a fresh entry takes its place',
 	},
 };
@@ -79,6 +83,23 @@ const LETTER: Words<DeadLetterStatus, DeadLetterAct> = {
 	acts: { resolve: 'the record left, or a person said so', discard: 'a person closes it unresolved' },
 };
 
+const TENANT: Words<TenantStatus, TenantAct> = {
+	title: 'A tenant',
+	about: 'Who uses the mesh. The platform’s own tenant never leaves ACTIVE.',
+	states: {
+		ACTIVE: 'Takes messages, and they go out.',
+		SUSPENDED: 'Takes no messages. What waits is kept and does not go out; what is too late expires.',
+		DELETING: 'Takes no messages. What waits is delivered or cancelled, as the operator chose; then all is erased.',
+		DELETED: 'Nothing is left but its name, its times and its audit events.',
+	},
+	acts: {
+		suspend: 'the operator stops it for a while',
+		resume: 'the operator lets it go on; not once erasing has begun',
+		delete: 'the operator deletes it; a suspended one only together with what waits',
+		erase: 'nothing of it is left',
+	},
+};
+
 /** The page of the state machines: the meaning of each state, a drawing, and the table of moves. */
 export function describeStates(): string {
 	return `# States
@@ -87,7 +108,8 @@ Every change of state is one of these moves, written by compare-and-swap in \`li
 
 ${describe(sendRecordMachine, RECORD)}
 ${describe(outboxMachine, OUTBOX)}
-${describe(deadLetterMachine, LETTER)}`;
+${describe(deadLetterMachine, LETTER)}
+${describe(tenantMachine, TENANT)}`;
 }
 
 function describe<Status extends string, Act extends string>(machine: Machine<Status, Act>, words: Words<Status, Act>): string {

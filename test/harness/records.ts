@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { acceptBatch, type ClaimedRecord, type Db, ensureFlows, type NewRecord, type Settlement } from '@tidings/db';
+import { acceptBatch, type ClaimedRecord, type Db, DEFAULT_AGE_SECONDS, ensureFlows, type NewRecord, type Settlement } from '@tidings/db';
 import { newId } from '@tidings/model';
 
 /** A tenant with one mail server, as the tables know it. */
@@ -46,6 +46,7 @@ export function newRecord(sender: Sender, change: Partial<NewRecord> = {}): NewR
 		dedupeKey: null,
 		notBefore: null,
 		validUntil: null,
+		maxAgeSeconds: DEFAULT_AGE_SECONDS,
 		budgetMax: 5,
 		subject: 'Hello',
 		text: 'Hello, world',

@@ -1,4 +1,4 @@
-import { deadLetterMachine, type Machine, outboxMachine, sendRecordMachine } from '@tidings/model';
+import { deadLetterMachine, type Machine, outboxMachine, sendRecordMachine, tenantMachine } from '@tidings/model';
 
 /**
  * SQL of the test triggers: they raise when an update makes a move that no state table knows. Where a table counts versions, a changed status or
@@ -6,7 +6,12 @@ import { deadLetterMachine, type Machine, outboxMachine, sendRecordMachine } fro
  * A test that needs an illegal state as its beginning writes it under `set local session_replication_role = replica`.
  */
 export function triggerSql(): string {
-	return [trigger(sendRecordMachine, true), trigger(outboxMachine, false), trigger(deadLetterMachine, false)].join('\n');
+	return [
+		trigger(sendRecordMachine, true),
+		trigger(outboxMachine, false),
+		trigger(deadLetterMachine, false),
+		trigger(tenantMachine, false),
+	].join('\n');
 }
 
 function trigger(machine: Machine<string, string>, versioned: boolean): string {

@@ -29,6 +29,8 @@ export type ActedRecord = {
 	readonly accepted: number;
 	readonly refused: number;
 	readonly validUntil: Date | null;
+	/** How long a message of its tenant is tried by default. */
+	readonly maxAgeSeconds: number;
 	/** The database's time. */
 	readonly now: Date;
 };
@@ -111,6 +113,7 @@ async function read(tx: PrismaTx, key: { tenantId: string; id: string }): Promis
 	const { rows } = await queryableOf(tx).query<Omit<ActedRecord, 'id' | 'tenantId'>>({
 		text: `
 			select s.status, s.version, s.attempt_no as "attemptNo", s.budget_used as "budgetUsed", s.budget_max as "budgetMax", s.ambiguous, r.valid_until as "validUntil", now() as now,
+				coalesce((select (t.settings->>'maxAgeHours')::int * 3600 from tenant t where t.id = s.tenant_id), ${DEFAULT_AGE_SECONDS}) as "maxAgeSeconds",
 				(select count(*) from send_recipient where id = s.id and outcome = 'ACCEPTED')::int as accepted,
 				(select count(*) from send_recipient where id = s.id and outcome = 'REFUSED')::int as refused
 			from send_state s join send_record r using (id) where s.id = $1::uuid and s.tenant_id = $2::uuid`,
@@ -122,7 +125,7 @@ async function read(tx: PrismaTx, key: { tenantId: string; id: string }): Promis
 
 /** The deadline after a person's act: an explicit one stays, the default one begins anew. */
 export function renewedDeadline(record: ActedRecord): Date {
-	return record.validUntil ?? new Date(record.now.getTime() + DEFAULT_AGE_SECONDS * 1000);
+	return record.validUntil ?? new Date(record.now.getTime() + record.maxAgeSeconds * 1000);
 }
 
 /** Why a record cannot be sent any more although its state would allow it; null when it can. */

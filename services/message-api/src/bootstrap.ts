@@ -24,8 +24,11 @@ export async function bootstrap(db: Db): Promise<Bootstrapped> {
 }
 
 async function ensureTenant(tx: PrismaTx, kind: 'TENANT' | 'PLATFORM', name: string): Promise<string> {
-	const oldest = await tx.tenant.findFirst({ where: { kind }, orderBy: { id: 'asc' }, select: { id: true } });
-	if (oldest !== null) return oldest.id;
+	const oldest = await tx.tenant.findFirst({ where: { kind }, orderBy: { id: 'asc' }, select: { id: true, status: true } });
+	if (oldest !== null && oldest.status !== 'DELETED') return oldest.id;
+	// Once the first one is deleted, the next one by age may be anybody: only a tenant that this has made is given keys.
+	const again = await tx.tenant.findFirst({ where: { kind, name, status: { not: 'DELETED' } }, select: { id: true } });
+	if (again !== null) return again.id;
 	const made = await tx.tenant.create({ data: { id: newId(), name, kind } });
 	return made.id;
 }

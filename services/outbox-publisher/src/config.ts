@@ -1,5 +1,6 @@
 import { BROKER_RULES, BROKER_SETTINGS, loadConfig, SERVICE_SETTINGS, SETTINGS } from '@tidings/runtime';
 import { type Static, Type } from 'typebox';
+import { RELAY_DEFAULTS } from './parts.js';
 
 /** The settings of the outbox publisher, beside what every service needs. */
 export const PUBLISHER_SETTINGS = {
@@ -30,6 +31,18 @@ export const PUBLISHER_SETTINGS = {
 		maximum: 10_000,
 	}),
 };
+
+const publisherSchema = Type.Object(PUBLISHER_SETTINGS);
+
+/** How it publishes and sweeps, as `outboxPublisherParts` takes it. */
+export function publishingOptions(settings: Static<typeof publisherSchema>) {
+	return {
+		pollMs: settings.TIDINGS_POLL_MILLISECONDS,
+		sweepSeconds: settings.TIDINGS_SWEEP_SECONDS,
+		healSeconds: settings.TIDINGS_HEAL_SECONDS,
+		relay: { ...RELAY_DEFAULTS, window: settings.TIDINGS_FLOW_WINDOW, leaseSeconds: settings.TIDINGS_PUBLISH_LEASE_SECONDS },
+	};
+}
 
 const schema = Type.Object({ ...SERVICE_SETTINGS, ...BROKER_SETTINGS, ...PUBLISHER_SETTINGS });
 

@@ -1,4 +1,4 @@
-export { PUBLISHER_SETTINGS } from './config.js';
+export { PUBLISHER_SETTINGS, publishingOptions } from './config.js';
 export { outboxPublisherParts, type PublisherOptions, RELAY_DEFAULTS } from './parts.js';
 export { type PublishContext, publishEntries } from './publish-entries.js';
 export { type RelayOptions, relayOutbox } from './relay-outbox.js';

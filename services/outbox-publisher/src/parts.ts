@@ -3,6 +3,7 @@ import { type Db, listenForEntries, nextTurn } from '@tidings/db';
 import { ROUTES } from '@tidings/model';
 import { createPoll, type Part, type Poll } from '@tidings/runtime';
 import type { Logger, Metrics } from '@tidings/telemetry';
+import { ERASE_GRACE_SECONDS, eraseTenants } from './erase-tenants.js';
 import { keepTopics, type TopicKeeper } from './keep-topics.js';
 import { measure } from './measure.js';
 import type { PublishContext } from './publish-entries.js';
@@ -22,6 +23,8 @@ export type PublisherOptions = {
 	readonly pollMs: number;
 	readonly sweepSeconds: number;
 	readonly healSeconds: number;
+	/** How old a tenant's deletion must be before anything is erased; default 60. */
+	readonly eraseGraceSeconds?: number;
 	readonly relay: RelayOptions;
 	/** The broker's kind as traces show it; default `pulsar`. */
 	readonly messagingSystem?: string;
@@ -33,7 +36,7 @@ export const RELAY_DEFAULTS: RelayOptions = { shares: { urgent: 300, normal: 100
 /** After a failure, such as a database that is away: nobody waits longer for it than for a sender, once it is back. */
 const BACKOFF = { first: 100, most: 5_000 };
 
-/** The parts of the outbox publisher: it alone publishes, and it sweeps, heals and expires. Any number may run at once. */
+/** The parts of the outbox publisher: it alone publishes, and it sweeps, heals, expires and erases. Any number may run at once. */
 export function outboxPublisherParts(options: PublisherOptions): Part[] {
 	const { db, broker, log, metrics } = options;
 	const topics = keepTopics({ broker, db, log, onTurn: () => relay.wake() });
@@ -56,10 +59,17 @@ export function outboxPublisherParts(options: PublisherOptions): Part[] {
 		backoff: BACKOFF,
 		act: (stopping) => sweep({ db, log, metrics }, stopping),
 	});
+	const eraser = createPoll({
+		name: 'eraser',
+		intervalMs: options.sweepSeconds * 1000,
+		log,
+		backoff: BACKOFF,
+		act: (stopping) => eraseTenants({ db, log, graceSeconds: options.eraseGraceSeconds ?? ERASE_GRACE_SECONDS }, stopping),
+	});
 	const gauges = createPoll({ name: 'gauges', intervalMs: 15_000, log, act: () => measure({ db, broker, metrics }) });
 	const listener = listenForEntries({ url: options.databaseUrl, log, onEntries: relay.wake });
 	const lost = lostPart(options, relay.wake);
-	return [topics, lost, relay, listener, sweeper, gauges];
+	return [topics, lost, relay, listener, sweeper, eraser, gauges];
 }
 
 /** A flow that another publisher holds seems to have its turn already: it is not asked for again at once. */
