@@ -13,6 +13,8 @@ export type ConfigOptions<Schema extends TObject> = {
 	readonly schema: Schema;
 	/** What a person types to start it, for `--help`; default `node services/<service>/dist/main.js`. */
 	readonly command?: string;
+	/** Flags of a command beside `--check-config` and `--help`, without their dashes, each with what it does; it looks for them itself. */
+	readonly switches?: Readonly<Record<string, string>>;
 	readonly rules?: readonly SettingsRule<Static<Schema>>[];
 };
 
@@ -27,10 +29,10 @@ export function readConfig<Schema extends TObject>(
 	argv: readonly string[],
 	env: Readonly<Record<string, string | undefined>>,
 ): ReadConfig<Static<Schema>> {
-	const { service, about, schema, command = `node services/${service}/dist/main.js` } = options;
-	const flags = readFlags(argv);
+	const { service, about, schema, command = `node services/${service}/dist/main.js`, switches = {} } = options;
+	const flags = readFlags(argv, Object.keys(switches));
 	if (flags.kind === 'refused') return { kind: 'exit', code: 64, text: `${service}: ${flags.reason}\nTry --help.\n` };
-	if (flags.help) return { kind: 'exit', code: 0, text: serviceHelp({ service, about, command, schema }) };
+	if (flags.help) return { kind: 'exit', code: 0, text: serviceHelp({ service, about, command, switches, schema }) };
 	const parsed = parseSettings(schema, env, options.rules);
 	if (parsed.kind === 'faults') {
 		const faults = parsed.faults.map((fault) => `  ${fault}\n`).join('');
@@ -41,13 +43,17 @@ export function readConfig<Schema extends TObject>(
 
 type Flags = { kind: 'flags'; help: boolean; check: boolean } | { kind: 'refused'; reason: string };
 
-function readFlags(argv: readonly string[]): Flags {
+function readFlags(argv: readonly string[], switches: readonly string[]): Flags {
 	try {
 		const { values } = parseArgs({
 			args: [...argv],
-			options: { help: { type: 'boolean', short: 'h', default: false }, 'check-config': { type: 'boolean', default: false } },
+			options: {
+				...Object.fromEntries(switches.map((name) => [name, { type: 'boolean' as const }])),
+				help: { type: 'boolean', short: 'h', default: false },
+				'check-config': { type: 'boolean', default: false },
+			},
 		});
-		return { kind: 'flags', help: values.help, check: values['check-config'] };
+		return { kind: 'flags', help: values.help === true, check: values['check-config'] === true };
 	} catch (error) {
 		return { kind: 'refused', reason: reasonOf(error) };
 	}

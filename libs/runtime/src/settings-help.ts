@@ -1,13 +1,22 @@
 import type { TObject } from 'typebox';
 import { type DescribedSetting, describeSettings } from './describe-setting.js';
 
-/** The text of `--help`. `command` is what a person types. */
-export function serviceHelp(options: { service: string; about: string; command: string; schema: TObject }): string {
+/** The text of `--help`. `command` is what a person types; `switches`: further flags and what they do. */
+export function serviceHelp(options: {
+	service: string;
+	about: string;
+	command: string;
+	switches?: Readonly<Record<string, string>>;
+	schema: TObject;
+}): string {
+	const switches = Object.entries(options.switches ?? {});
+	const own = switches.map(([name]) => `--${name} | `).join('');
 	return [
 		`${options.service}: ${options.about}`,
 		'',
-		`Usage: ${options.command} [--check-config | --help]`,
+		`Usage: ${options.command} [${own}--check-config | --help]`,
 		'',
+		...switches.map(([name, what]) => `  --${name.padEnd(13)} ${what}`),
 		'  --check-config  read the settings, report every fault, connect to nothing; exits 0 or 78',
 		'  --help          this text',
 		'',

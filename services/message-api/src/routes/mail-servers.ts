@@ -1,54 +1,41 @@
-import type { Keyring } from '@tidings/crypto';
 import type { Db } from '@tidings/db';
-import { Problem } from '@tidings/model';
-import { callerOf, faultsGiven, type Operation, operation } from '@tidings/runtime';
+import { callerOf, etagOf, faultsGiven, type Operation, type OperationRequest, operation, refuseStale } from '@tidings/runtime';
+import type { FastifyReply } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { createServer, type StoredServer } from '../servers/create-server.js';
-import type { KnownServers } from '../servers/known-servers.js';
-import { NewServerSchema, ServerSchema } from '../servers/server-schema.js';
+import { rawOf } from '../checks/faults.js';
+import { changeServer } from '../servers/change-server.js';
+import { createServer, type ServerContext, type StoredServer } from '../servers/create-server.js';
+import { deleteServer } from '../servers/delete-server.js';
+import { findServer, ownerOf } from '../servers/find-server.js';
+import { NewServerSchema, ServerChangeSchema, ServerSchema } from '../servers/server-schema.js';
+import {
+	CHANGE_EXAMPLE,
+	LOCATION,
+	NEW_EXAMPLE,
+	type ServersContext,
+	SHOWN_EXAMPLE,
+	shared,
+	showServer,
+	tierOf,
+} from './mail-server-shape.js';
+import { testOperation } from './mail-server-test.js';
 import { PAGE_QUERY, pageOf, pageSchema, readPage } from './shapes.js';
 
 /** Schemas that these operations refer to. */
-export const SERVER_SCHEMAS = [NewServerSchema, ServerSchema];
+export const SERVER_SCHEMAS = [NewServerSchema, ServerChangeSchema, ServerSchema];
 
-const EXAMPLE = {
-	name: 'main',
-	host: 'smtp.example.com',
-	port: 587,
-	security: 'starttls',
-	username: 'shop',
-	password: '…',
-	from: { address: 'shop@example.com', name: 'Shop' },
-	allowedFrom: ['*@example.com'],
-	default: true,
-};
-const SHOWN = {
-	id: '01930b5e-7d5a-7c3e-9b1a-3f6f0e6b2c11',
-	name: 'main',
-	host: 'smtp.example.com',
-	port: 587,
-	security: 'starttls',
-	username: 'shop',
-	hasPassword: true,
-	from: { address: 'shop@example.com', name: 'Shop' },
-	allowedFrom: ['*@example.com'],
-	default: true,
-	ratePerMinute: null,
-	dailyLimit: null,
-	ambiguous: 'resend',
-	dkim: { domain: 'example.com', selector: 's1' },
-	active: true,
-	createdAt: '2026-11-30T09:00:00.000Z',
-	updatedAt: '2026-11-30T09:00:00.000Z',
-};
-const shared = { tag: 'Mail servers', access: 'providers:write' } as const;
+const ETAG = 'Which version it is; `If-Match` names it when you change or delete the mail server.';
 
-/** What these operations need. */
-type ServersContext = { readonly db: Db; readonly keyring: Keyring; readonly allowPrivateHosts: boolean; readonly servers: KnownServers };
-
-/** `POST` and `GET /v1/mail-servers`, `GET /v1/mail-servers/{id}`. */
+/** `/v1/mail-servers`: `POST`, list, `GET` one, `PATCH`, `DELETE`, `:test`. */
 export function mailServerOperations(context: ServersContext): Operation[] {
-	return [createOperation(context), listOperation(context.db), oneOperation(context.db)];
+	return [
+		createOperation(context),
+		listOperation(context.db),
+		oneOperation(context.db),
+		changeOperation(context),
+		deleteOperation(context),
+		testOperation(context),
+	];
 }
 
 function createOperation(context: ServersContext): Operation {
@@ -62,26 +49,21 @@ function createOperation(context: ServersContext): Operation {
 		collectsFaults: true,
 		answers: { 201: Type.Ref('MailServer') },
 		errors: ['name-taken'],
-		headers: { Location: 'The mail server: `/v1/mail-servers/{id}`.' },
-		example: EXAMPLE,
+		headers: { Location: LOCATION, ETag: ETAG },
+		example: NEW_EXAMPLE,
+		answerExamples: { 201: SHOWN_EXAMPLE },
 		handle: async (request, reply) => {
-			const caller = callerOf(request);
-			const who = {
-				db: context.db,
-				keyring: context.keyring,
-				allowPrivateHosts: context.allowPrivateHosts,
-				actor: caller.actor,
-				traceId: request.trace.traceId,
-			};
-			const server = await createServer(who, caller.tenant.id, request.body as Static<typeof NewServerSchema>, faultsGiven(request));
+			const faults = faultsGiven(request);
+			const tenantId = await ownerOf(context.db, callerOf(request), rawOf(request.body)?.['scope'], '/scope');
+			const server = await createServer(actIn(context, request), tenantId, request.body as Static<typeof NewServerSchema>, faults);
 			context.servers.forget();
 			reply.code(201).header('location', `/v1/mail-servers/${server.id}`);
-			return showServer(server);
+			return shown(server, request, reply);
 		},
 	});
 }
 
-function listOperation({ prisma }: Db): Operation {
+function listOperation(db: Db): Operation {
 	return operation({
 		...shared,
 		method: 'GET',
@@ -89,17 +71,27 @@ function listOperation({ prisma }: Db): Operation {
 		operationId: 'listMailServers',
 		summary: 'List mail servers, newest first',
 		query: Type.Object(
-			{ ...PAGE_QUERY, active: Type.Optional(Type.Enum(['true', 'false', 'all'], { description: 'Default `true`.' })) },
+			{
+				...PAGE_QUERY,
+				active: Type.Optional(Type.Enum(['true', 'false', 'all'], { description: 'Default `true`.' })),
+				scope: Type.Optional(
+					Type.Enum(['TENANT', 'PLATFORM'], {
+						description:
+							"`PLATFORM`: the platform's own; needs the capability `platform`. Default `TENANT`: those of the tenant that the request is about.",
+					}),
+				),
+			},
 			{ additionalProperties: false },
 		),
 		answers: { 200: pageSchema(Type.Ref('MailServer')) },
-		example: { data: [SHOWN], nextCursor: null },
+		example: { data: [SHOWN_EXAMPLE], nextCursor: null },
 		handle: async (request) => {
 			const { limit, before } = readPage(request.query);
-			const { active = 'true' } = request.query;
-			const rows = await prisma.mailSendServerConfig.findMany({
+			const { active = 'true', scope } = request.query;
+			const caller = callerOf(request);
+			const rows = await db.prisma.mailSendServerConfig.findMany({
 				where: {
-					tenantId: callerOf(request).tenant.id,
+					tenantId: await ownerOf(db, caller, scope, null),
 					...(active === 'all' ? {} : { active: active === 'true' }),
 					...(before === undefined ? {} : { id: { lt: before } }),
 				},
@@ -107,12 +99,12 @@ function listOperation({ prisma }: Db): Operation {
 				take: limit + 1,
 			});
 			const page = pageOf(rows, limit);
-			return { data: page.rows.map(showServer), nextCursor: page.nextCursor };
+			return { data: page.rows.map((row) => showServer(row, tierOf(row, caller))), nextCursor: page.nextCursor };
 		},
 	});
 }
 
-function oneOperation({ prisma }: Db): Operation {
+function oneOperation(db: Db): Operation {
 	return operation({
 		...shared,
 		method: 'GET',
@@ -120,35 +112,77 @@ function oneOperation({ prisma }: Db): Operation {
 		operationId: 'getMailServer',
 		summary: 'A mail server',
 		answers: { 200: Type.Ref('MailServer') },
-		example: SHOWN,
-		handle: async (request) => {
-			const server = await prisma.mailSendServerConfig.findFirst({
-				where: { id: request.params.id, tenantId: callerOf(request).tenant.id },
-			});
-			if (server === null) throw new Problem('not-found', 'There is no such mail server.');
-			return showServer(server);
+		headers: { ETag: ETAG },
+		example: SHOWN_EXAMPLE,
+		handle: async (request, reply) => shown(await findServer(db, callerOf(request), request.params.id), request, reply),
+	});
+}
+
+function changeOperation(context: ServersContext): Operation {
+	return operation({
+		...shared,
+		method: 'PATCH',
+		path: '/v1/mail-servers/{id}',
+		operationId: 'changeMailServer',
+		summary: 'Change a mail server',
+		description:
+			'A JSON Merge Patch (RFC 7396), sent as `application/json`: what is absent stays, `from` and `dkim` are merged field by field. The result is checked as a whole. It holds from now on, also for mails that wait; where the server was shut off for its errors, it is tried again at once.',
+		guarded: true,
+		body: Type.Ref('MailServerChange'),
+		collectsFaults: true,
+		answers: { 200: Type.Ref('MailServer') },
+		errors: ['name-taken'],
+		headers: { ETag: ETAG },
+		example: CHANGE_EXAMPLE,
+		answerExamples: { 200: SHOWN_EXAMPLE },
+		handle: async (request, reply) => {
+			const faults = faultsGiven(request);
+			const act = actIn(context, request);
+			const change = request.body as Static<typeof ServerChangeSchema>;
+			const server = await againstCurrent(context.db, request, (stored) => changeServer(act, stored, change, faults));
+			context.servers.forget();
+			return shown(server, request, reply);
 		},
 	});
 }
 
-function showServer(server: StoredServer): Static<typeof ServerSchema> {
-	return {
-		id: server.id,
-		name: server.name,
-		host: server.host,
-		port: server.port,
-		security: server.security,
-		username: server.username,
-		hasPassword: server.passwordSealed !== null,
-		from: { address: server.fromAddress, name: server.fromName },
-		allowedFrom: server.allowedFrom,
-		default: server.isDefault,
-		ratePerMinute: server.ratePerMinute,
-		dailyLimit: server.dailyLimit,
-		ambiguous: server.onAmbiguous,
-		dkim: server.dkimDomain === null || server.dkimSelector === null ? null : { domain: server.dkimDomain, selector: server.dkimSelector },
-		active: server.active,
-		createdAt: server.createdAt.toISOString(),
-		updatedAt: server.updatedAt.toISOString(),
-	};
+function deleteOperation(context: ServersContext): Operation {
+	return operation({
+		...shared,
+		method: 'DELETE',
+		path: '/v1/mail-servers/{id}',
+		operationId: 'deleteMailServer',
+		summary: 'Delete a mail server',
+		description:
+			'Refused while messages that go through it are PENDING, RETRY, SENDING or HELD: then make it inactive, and delete it when they are done. Its name is free again. Messages that went through it stay.',
+		guarded: true,
+		answers: { 204: null },
+		errors: ['state-conflict'],
+		example: null,
+		handle: async (request, reply) => {
+			const act = actIn(context, request);
+			await againstCurrent(context.db, request, async (stored) => ((await deleteServer(context.db, act, stored)) ? stored : null));
+			context.servers.forget();
+			return reply.code(204).send();
+		},
+	});
+}
+
+/** Runs a guarded act on the mail server that a request names, as it stands. When it was changed meanwhile the act begins anew: then an `If-Match` that names a version is stale. */
+async function againstCurrent<T>(db: Db, request: OperationRequest, act: (stored: StoredServer) => Promise<T | null>): Promise<T> {
+	for (;;) {
+		const stored = await findServer(db, callerOf(request), request.params.id);
+		refuseStale(request, stored.version);
+		const done = await act(stored);
+		if (done !== null) return done;
+	}
+}
+
+function actIn({ db, keyring, allowPrivateHosts }: ServersContext, request: OperationRequest): ServerContext {
+	return { db, keyring, allowPrivateHosts, actor: callerOf(request).actor, traceId: request.trace.traceId };
+}
+
+function shown(server: StoredServer, request: OperationRequest, reply: FastifyReply): ReturnType<typeof showServer> {
+	reply.header('etag', etagOf(server.version));
+	return showServer(server, tierOf(server, callerOf(request)));
 }

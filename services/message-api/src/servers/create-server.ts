@@ -1,13 +1,14 @@
 import { type Keyring, seal } from '@tidings/crypto';
 import type { Db } from '@tidings/db';
-import { newId, Problem } from '@tidings/model';
+import { newId, type Problem } from '@tidings/model';
 import { audit } from '../audit.js';
-import { collectFaults, rawOf } from '../checks/faults.js';
+import { collectFaults, rawOf, refuseFaulty } from '../checks/faults.js';
 import { insertUnique } from '../insert-unique.js';
 import { checkServer } from './check-server.js';
+import { dropDefault } from './default-server.js';
 import type { NewServer } from './server-schema.js';
 
-/** What making a mail server needs, and who makes it. */
+/** What making and changing a mail server needs, and who does it. */
 export type ServerContext = {
 	readonly db: Db;
 	readonly keyring: Keyring;
@@ -19,7 +20,8 @@ export type ServerContext = {
 /** A mail server as it is stored. */
 export type StoredServer = Awaited<ReturnType<Db['prisma']['mailSendServerConfig']['findFirstOrThrow']>>;
 
-const TABLE = 'mail_send_server_config';
+/** What is told when a name is there already. */
+export const NAME_TAKEN = 'A mail server of this tenant has this name already.';
 
 /**
  * Makes a mail server of a tenant with its gate; its secrets are sealed before they are written. As default it takes the place of the one until now, also of one that is not active any more, in the same transaction.
@@ -33,18 +35,18 @@ export async function createServer(
 ): Promise<StoredServer> {
 	const faults = collectFaults(schemaFaults);
 	const checked = await checkServer(rawOf(given) ?? {}, faults, context);
-	if (faults.list.length > 0)
-		throw new Problem('invalid-request', 'The mail server is refused. Nothing was written.', { faults: faults.list });
+	refuseFaulty(faults);
 	const id = newId();
-	const sealed = (clear: string | undefined, column: string): string | null =>
-		clear === undefined ? null : seal(context.keyring, clear, { tenantId, table: TABLE, column, rowId: id });
+	const sealed = sealerOf(context.keyring, tenantId, id);
 	const { dkim, from } = checked;
-	return await insertUnique(context.db, { tenantId, taken: 'A mail server of this tenant has this name already.' }, async (tx) => {
-		const former = await tx.mailSendServerConfig.findFirst({ where: { tenantId, isDefault: true }, select: { id: true, active: true } });
+	return await insertUnique(context.db, { tenantId, taken: NAME_TAKEN }, async (tx) => {
+		const hasDefault = await tx.mailSendServerConfig.findFirst({
+			where: { tenantId, isDefault: true, active: true },
+			select: { id: true },
+		});
 		const active = given.active ?? true;
-		const isDefault = active && (given.default ?? former?.active !== true);
-		if (isDefault && former !== null)
-			await tx.mailSendServerConfig.updateMany({ where: { id: former.id, tenantId }, data: { isDefault: false } });
+		const isDefault = active && (given.default ?? hasDefault === null);
+		if (isDefault) await dropDefault(tx, context, tenantId);
 		await tx.gate.create({ data: { id, tenantId, kind: 'CONFIG' } });
 		await audit(tx, context, {
 			tenantId,
@@ -62,7 +64,7 @@ export async function createServer(
 				port: given.port,
 				security: given.security,
 				username: given.username ?? null,
-				passwordSealed: sealed(given.password, 'password_sealed'),
+				passwordSealed: given.password === undefined ? null : sealed('password_sealed', given.password),
 				fromAddress: from.address,
 				fromName: from.name,
 				allowedFrom: [...checked.allowedFrom],
@@ -70,9 +72,18 @@ export async function createServer(
 				onAmbiguous: given.ambiguous ?? 'resend',
 				dkimDomain: dkim?.domain ?? null,
 				dkimSelector: dkim?.selector ?? null,
-				dkimKeySealed: sealed(dkim?.privateKey, 'dkim_key_sealed'),
+				dkimKeySealed: dkim === null || dkim.privateKey === null ? null : sealed('dkim_key_sealed', dkim.privateKey),
 				active,
 			},
 		});
 	});
+}
+
+/** Seals a secret of one mail server, bound to its place. */
+export function sealerOf(
+	keyring: Keyring,
+	tenantId: string,
+	id: string,
+): (column: 'password_sealed' | 'dkim_key_sealed', clear: string) => string {
+	return (column, clear) => seal(keyring, clear, { tenantId, table: 'mail_send_server_config', column, rowId: id });
 }

@@ -39,6 +39,7 @@ test('a server is made with its gate and its audit; secrets are sealed and never
 	const shown = {
 		id: body.id,
 		name: 'full',
+		scope: 'TENANT',
 		host: '127.0.0.1',
 		port: 25,
 		security: 'starttls',
