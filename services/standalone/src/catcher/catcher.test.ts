@@ -66,6 +66,11 @@ async function openHalfMail(port: number): Promise<Socket> {
 	return socket;
 }
 
+test('a sign-in with the password `wrong` is refused, so that people can see what follows from it', async () => {
+	const transport = createTransport({ host: '127.0.0.1', port: catcher.smtpPort, auth: { user: 'any', pass: 'wrong' } });
+	await expect(transport.verify()).rejects.toMatchObject({ responseCode: 535, response: '535 5.7.8 The password is wrong' });
+});
+
 test('a multipart mail comes out as it went in: names of all scripts, an inline picture, attachments byte by byte', async () => {
 	const transport = createTransport({ host: '127.0.0.1', port: catcher.smtpPort, auth: { user: 'any', pass: 'thing' } });
 	const invoice = Buffer.from(Array.from({ length: 70_000 }, (_, i) => i % 251));

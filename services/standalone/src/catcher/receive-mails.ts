@@ -9,9 +9,13 @@ export const MAIL_LIMIT_BYTES = 50_000_000;
 
 const CLOSE_TIMEOUT_MS = 2_000;
 
+/** So that whoever tries Tidings can see what a refused password leads to. */
+const WRONG_PASSWORD = 'wrong';
+const REFUSED_SIGN_IN = Object.assign(new Error('5.7.8 The password is wrong'), { responseCode: 535 });
+
 /**
  * Listens for mails on 127.0.0.1 and keeps each one; the final dot is answered 250 only when the mail is on the disk, 552 when it is too
- * large, 452 when it cannot be kept. Any sign-in is accepted, none is needed. `port` 0 is any free one.
+ * large, 452 when it cannot be kept. Any sign-in is accepted but one with the password `wrong`, none is needed. `port` 0 is any free one.
  */
 export async function receiveMails(options: {
 	store: MailStore;
@@ -28,7 +32,8 @@ export async function receiveMails(options: {
 		disabledCommands: ['STARTTLS'],
 		disableReverseLookup: true,
 		closeTimeout: CLOSE_TIMEOUT_MS,
-		onAuth: (auth, _session, answer) => answer(null, { user: auth.username ?? 'anyone' }),
+		onAuth: (auth, _session, answer) =>
+			auth.password === WRONG_PASSWORD ? answer(REFUSED_SIGN_IN) : answer(null, { user: auth.username ?? 'anyone' }),
 		onData(stream, session, answer) {
 			takeMail(stream, session).then(
 				(id) => answer(null, `OK: kept as ${id}`),
