@@ -49,6 +49,14 @@ test('mail addresses and URL passwords are masked wherever they stand', () => {
 	expect(read()[1]?.msg).toBe('cannot connect to postgres://[redacted]@db.internal:5432/x');
 });
 
+test('a password that was put into a URL as it stands, unescaped, is masked', () => {
+	const { log, lines, read } = capture();
+	for (const password of ['MARK/x', 'x/MARK', 'x#MARK', 'a?MARK/b'])
+		log.warn({ url: `redis://app:${password}@db.internal:6379/0` }, 'no URL');
+	expect(lines.join('')).not.toContain('MARK');
+	expect(read()[0]?.url).toBe('redis://[redacted]@db.internal:6379/0');
+});
+
 test('an error is logged with code, stack and causes, and nothing else that hangs on it', () => {
 	const { log, lines, read } = capture();
 	const cause = Object.assign(new Error('duplicate key'), { code: '23505', detail: 'Failing row contains (MARK)' });

@@ -11,8 +11,8 @@ const SECRET_MEMBER = new RegExp(
 	'gi',
 );
 
-/** User and password of a URL. */
-const URL_CREDENTIALS = /\/\/[^\s"/@]+@/g;
+/** User and password of a URL, also where a short one holds a slash that should have been escaped: the bound keeps a long text quick. */
+const URL_CREDENTIALS = /\/\/(?:[^\s"/@]+|[^\s"@]{1,256})@/g;
 
 /**
  * Anything of the form of a mail address, also percent-encoded as in a query. It begins after a separator or a whole JSON escape, so that

@@ -2,7 +2,7 @@ import { type ClaimedRecord, type Db, type LoadedAttachment, loadAttachments } f
 import type { Provider } from '@tidings/delivery';
 import { monotonic, type Outcome } from '@tidings/model';
 import type { Logger } from '@tidings/telemetry';
-import { type LoadedServer, loadServer, type OpenSecret, ServerUnusable } from './load-server.js';
+import { type LoadedServer, loadServer, type OpenSecret, ServerUnusable, serverGone } from './load-server.js';
 import { unfit } from './providers/smtp/compose.js';
 import type { HostAnswer } from './providers/smtp/dial.js';
 import type { SmtpMail } from './providers/smtp/mail.js';
@@ -35,7 +35,8 @@ const IDLE_MS = 5 * 60_000;
 
 /**
  * Sends mails through the servers that their records name. The claim says which version of its config a record is to be sent with:
- * a version that is not known yet is loaded and gets a pool of its own, and the pool of the older one is closed once its mails are out.
+ * a version that is not known yet is loaded and gets a pool of its own, and the pool of the older one is closed once its mails are out. Nothing goes through
+ * a server that is gone (version 0), also where its pool is still there.
  */
 export function createSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
 	const pools = new Map<string, Promise<Pool>>();
@@ -45,22 +46,30 @@ export function createSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
 		const { version, host, port } = server;
 		return { version, host, port, transport: transportOf(server, options), usedAt: monotonic() };
 	};
+	const retire = (configId: string, pool: Pool): void => {
+		pools.delete(configId);
+		// Not in this turn: who has just found it still gives its mail to it.
+		setImmediate(() => void pool.transport.close());
+	};
 	const poolFor = async (record: ClaimedRecord): Promise<Pool> => {
+		if (record.configVersion === 0) {
+			const left = await pools.get(record.configId)?.catch(() => undefined);
+			if (left !== undefined) retire(record.configId, left);
+			throw serverGone();
+		}
 		for (;;) {
 			const known = pools.get(record.configId);
 			if (known !== undefined) {
 				const pool = await known;
 				if (pool.version >= record.configVersion) return pool;
-				if (pools.get(record.configId) === known) {
-					pools.delete(record.configId);
-					// Not in this turn: who has just found it still gives its mail to it.
-					setImmediate(() => void pool.transport.close());
-				}
+				if (pools.get(record.configId) === known) retire(record.configId, pool);
 				continue;
 			}
 			const opening = open(record);
 			pools.set(record.configId, opening);
-			opening.catch(() => pools.delete(record.configId));
+			opening.catch(() => {
+				if (pools.get(record.configId) === opening) pools.delete(record.configId);
+			});
 		}
 	};
 

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { PluginFunction } from 'nodemailer';
 import MimeNode from 'nodemailer/lib/mime-node';
 import type { Composed } from './compose.js';
+import type { Hide } from './hide-login.js';
 import type { StageWatch } from './stage-watch.js';
 import { writeWhole } from './write-whole.js';
 
@@ -10,6 +11,8 @@ export type HandOver = {
 	readonly composed: Composed;
 	/** Asked after the server's 354 and before the first byte; anything but true stops the mail. */
 	readonly begin: (() => Promise<boolean>) | null;
+	/** Takes the password out of what the server says. */
+	readonly hide: Hide;
 	/** Why nothing was sent: the hand-over mark was lost, or it could not be made. */
 	unsent: 'withheld' | 'given-back' | null;
 	/** All of the mail was given to the socket: from here on silence means that nobody knows. */
@@ -36,11 +39,11 @@ export type SentEnvelope = {
 const SLICE = 65_536;
 
 /** The state of a mail before anything happened. */
-export function newHandOver(composed: Composed, begin: (() => Promise<boolean>) | null): HandOver {
+export function newHandOver(composed: Composed, begin: (() => Promise<boolean>) | null, hide: Hide = (text) => text): HandOver {
 	let mark: Promise<boolean> | null = null;
 	// A stale connection makes the library start again on another one; the mark is made already.
 	const once = begin === null ? null : () => (mark ??= begin());
-	return { composed, begin: once, unsent: null, ended: false, over: false, utf8Missing: false, envelope: null, stream: null };
+	return { composed, begin: once, hide, unsent: null, ended: false, over: false, utf8Missing: false, envelope: null, stream: null };
 }
 
 /**

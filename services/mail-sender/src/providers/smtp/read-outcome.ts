@@ -8,11 +8,13 @@ import type { StageWatch } from './stage-watch.js';
 /** The outcome of a mail that the server took. */
 export function readSuccess(handOver: HandOver, info: Pick<SMTPSentMessageInfo, 'response' | 'serverMessageId'>): Outcome {
 	if (!handOver.ended) return refuseAll(handOver, unfit('DATA', 'EPROTO', 'The server answered before it had the whole mail.'));
-	const { code, enhancedCode, text } = parseReply(info.response);
+	const { hide } = handOver;
+	const { code, enhancedCode, text } = parseReply(hide(info.response));
+	const named = info.serverMessageId === undefined ? undefined : hide(info.serverMessageId);
 	return {
 		kind: 'answered',
 		recipients: perRecipient(handOver, rejectedIn(handOver), (n) => ({ n, kind: 'accepted', code, enhancedCode, text })),
-		providerMessageId: info.serverMessageId ?? /\b(?:queued as|id=)\s*([\w.-]{1,100})/i.exec(text)?.[1] ?? null,
+		providerMessageId: named ?? /\b(?:queued as|id=)\s*([\w.-]{1,100})/i.exec(text)?.[1] ?? null,
 	};
 }
 
@@ -22,9 +24,9 @@ export function readFailure(handOver: HandOver, error: NodemailerError, watch: S
 	if (handOver.utf8Missing)
 		return refuseAll(handOver, unfit('MAIL', 'ENOSMTPUTF8', 'The server does not take addresses beyond ASCII (SMTPUTF8).'));
 	const stage = stageOf(handOver, error, watch);
-	const reply = error.response === undefined ? null : parseReply(error.response);
+	const reply = error.response === undefined ? null : parseReply(handOver.hide(error.response));
 	const whole = reply !== null && reply.code !== null;
-	const text = whole ? reply.text : cleanText(error.message);
+	const text = whole ? reply.text : cleanText(handOver.hide(error.message));
 	const code = whole ? reply.code : null;
 	const enhancedCode = whole ? reply.enhancedCode : null;
 	const category = classifySmtp({ stage, code, enhancedCode, text, errno: errnoOf(error) });
@@ -62,7 +64,7 @@ function perRecipient(handOver: HandOver, rejected: Rejected, otherwise: (n: num
 	for (const [index, { ns }] of handOver.composed.addressed.entries()) {
 		const sent = handOver.envelope?.to[index];
 		const no = rejected.length === 0 ? undefined : rejected.find((one) => one.recipient === sent);
-		const refusal = no === undefined ? null : refusedAtRcpt(no.response ?? '');
+		const refusal = no === undefined ? null : refusedAtRcpt(handOver.hide(no.response ?? ''));
 		for (const n of ns) outcomes.push(refusal === null ? otherwise(n) : { n, kind: 'refused', ...refusal });
 	}
 	return outcomes.sort((a, b) => a.n - b.n);

@@ -5,6 +5,7 @@ import { createTransport, type SMTPPoolOptions } from 'nodemailer';
 import { composeMail, unfit } from './compose.js';
 import { dial, type HostAnswer } from './dial.js';
 import { followHandOver, newHandOver } from './hand-over.js';
+import { createHide } from './hide-login.js';
 import type { SmtpMail } from './mail.js';
 import { refuseAll } from './read-outcome.js';
 import { type SendContext, sendOnce } from './send-once.js';
@@ -78,13 +79,14 @@ export function openTransport(config: SmtpConfig, options: SmtpTransportOptions)
 		late: (what) => options.log.warn({ host: config.host, what }, 'an answer came after the outcome and was dropped'),
 	};
 	const fault = configFault(config);
+	const hide = createHide(config.auth);
 	const underWay = new Set<Promise<Outcome>>();
 	let closing = false;
 
 	const send = async (mail: SmtpMail, begin?: () => Promise<boolean>, stop?: AbortSignal): Promise<Outcome> => {
 		const composed = composeMail(mail);
 		if ('category' in composed) return refuseOpen(mail, composed);
-		const handOver = newHandOver(composed, begin ?? null);
+		const handOver = newHandOver(composed, begin ?? null, hide);
 		if (composed.addressed.length === 0) return { kind: 'answered', recipients: composed.refused, providerMessageId: null };
 		if (fault !== null) return refuseAll(handOver, fault);
 		if (closing) return refuseAll(handOver, unfit('CONFIG', 'ECLOSED', 'The sender is closing its connections.'));
