@@ -3,7 +3,7 @@ export default {
 	roots: ['<rootDir>/libs', '<rootDir>/services', '<rootDir>/test'],
 	testMatch: [
 		'<rootDir>/{libs,services}/*/src/**/*.test.ts',
-		'<rootDir>/test/{check,contract,faults,flow,harness,migrations,regression}/**/*.test.ts',
+		'<rootDir>/test/{check,contract,face,faults,flow,harness,migrations,regression}/**/*.test.ts',
 	],
 	modulePathIgnorePatterns: ['/dist/'],
 	extensionsToTreatAsEsm: ['.ts'],

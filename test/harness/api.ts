@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { parseKeys } from '@tidings/crypto';
 import { type Db, openDb } from '@tidings/db';
-import { bootstrap, messageApiParts } from '@tidings/message-api';
+import { bootstrap, type MessageApiOptions, messageApiParts } from '@tidings/message-api';
 import { DEFAULT_RETRY } from '@tidings/model';
 import { startParts, stopParts } from '@tidings/runtime';
 import { createLogger, createMetrics, type Metrics } from '@tidings/telemetry';
+import { createConform } from './conform.js';
 import { createDatabase } from './database.js';
 
 /** One answer: status, headers in lower case, and the body when it is JSON. */
@@ -31,13 +32,21 @@ export type TestApi = {
 	readonly metrics: Metrics;
 	/** Every line that was logged. */
 	readonly log: readonly string[];
+	/** Sends a request, and fails when the answer is not one that the OpenAPI document promises. */
 	call(path: string, call?: Call): Promise<Answer>;
 	stop(): Promise<void>;
 };
 
 /** Starts message-api on a fresh database (or on `databaseUrl`, which is then not dropped). */
 export async function startApi(
-	options: { databaseUrl?: string; allowPrivateHosts?: boolean; keys?: { apiKey: string; platformKey: string; tenantId: string } } = {},
+	options: {
+		databaseUrl?: string;
+		allowPrivateHosts?: boolean;
+		keys?: { apiKey: string; platformKey: string; tenantId: string };
+		/** As TIDINGS_SECRET_KEYS; default: a key of its own. */
+		secretKeys?: string;
+		callers?: Pick<MessageApiOptions, 'jwt' | 'ratePerSecond' | 'redisUrl'>;
+	} = {},
 ): Promise<TestApi> {
 	const database = options.databaseUrl === undefined ? await createDatabase() : { url: options.databaseUrl, drop: async () => undefined };
 	const lines: string[] = [];
@@ -49,15 +58,17 @@ export async function startApi(
 		db,
 		log,
 		metrics,
-		keyring: parseKeys(`k1:${randomBytes(32).toString('base64')}`),
+		keyring: parseKeys(options.secretKeys ?? `k1:${randomBytes(32).toString('base64')}`),
 		httpPort: 0,
 		host: '127.0.0.1',
 		allowPrivateHosts: options.allowPrivateHosts ?? true,
 		policyOf: () => DEFAULT_RETRY,
 		version: '0',
+		...options.callers,
 	});
 	const running = await startParts(api.parts, { log });
 	const origin = api.address();
+	let conforms: Promise<ReturnType<typeof createConform>> | null = null;
 	return {
 		...keys,
 		db,
@@ -66,7 +77,14 @@ export async function startApi(
 		origin,
 		metrics,
 		log: lines,
-		call: async (path, call = {}) => await send(origin, keys.apiKey, path, call),
+		call: async (path, call = {}) => {
+			const answer = await send(origin, keys.apiKey, path, call);
+			conforms ??= send(origin, '', '/openapi.json', { key: null }).then((document) => createConform(document.body));
+			const faults = (await conforms)(methodOf(call), path, answer);
+			if (faults.length > 0)
+				throw new Error(`${methodOf(call)} ${path} answered ${answer.status}, not as the document says: ${faults.slice(0, 5).join('; ')}`);
+			return answer;
+		},
 		stop: async () => {
 			await stopParts(running, { log, deadlineSeconds: 10 });
 			await db.close();
@@ -75,11 +93,15 @@ export async function startApi(
 	};
 }
 
+function methodOf(call: Call): string {
+	return call.method ?? (call.raw === undefined && call.body === undefined ? 'GET' : 'POST');
+}
+
 async function send(origin: string, ownKey: string, path: string, call: Call): Promise<Answer> {
 	const key = call.key === undefined ? ownKey : call.key;
 	const body = call.raw ?? (call.body === undefined ? undefined : JSON.stringify(call.body));
 	const response = await fetch(origin + path, {
-		method: call.method ?? (body === undefined ? 'GET' : 'POST'),
+		method: methodOf(call),
 		headers: {
 			...(key === null ? {} : { authorization: `Bearer ${key}` }),
 			...(body === undefined ? {} : { 'content-type': 'application/json' }),

@@ -36,7 +36,7 @@ export async function startPostgres(options: { fsync?: boolean; settings?: reado
 }
 
 /** A TCP port that is free right now. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
 	const server = createServer();
 	await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
 	const address = server.address();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { newId } from '@tidings/model';
+import { monotonic, newId } from '@tidings/model';
 import { createLogger } from '@tidings/telemetry';
 import { Redis } from 'ioredis';
 import { eventually } from '../../../test/harness/eventually.js';
@@ -116,6 +116,24 @@ test('a Redis that does not answer holds nobody up', async () => {
 		expect(await heldBack(one, 'bo', { perSecond: MUCH, times: 50 })).toBe(0);
 		redis.resume();
 	});
+});
+
+test('a Redis that does not answer is tried by one request at a time, so that nothing piles up while it is silent for long', async () => {
+	const client = new Redis(redis.url);
+	await withCounters(redis.url, async (one) => {
+		await heldBack(one, 'ann', { perSecond: MUCH, times: 1 });
+		await client.config('RESETSTAT');
+		redis.pause();
+		const until = monotonic() + 3_000;
+		while (monotonic() < until) await heldBack(one, 'ann', { perSecond: MUCH, times: 50 });
+		redis.resume();
+		// All that was sent, also what nobody waits for any more: those that were under way when it fell silent, and the tries since.
+		const stats = await client.info('commandstats');
+		const sent = [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)].reduce((sum, match) => sum + Number(match[1]), 0);
+		expect(sent).toBeGreaterThan(50);
+		expect(sent).toBeLessThan(60);
+	});
+	client.disconnect();
 });
 
 test('a Redis that is not there when the service starts, or wants another password, holds nobody up, and no password is logged', async () => {

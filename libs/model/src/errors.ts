@@ -20,13 +20,13 @@ export const ERRORS = {
 		status: 401,
 		title: 'A credential is needed',
 		retryable: false,
-		help: 'Send `Authorization: Bearer <API key>`.',
+		help: 'The request came without a credential. Send `Authorization: Bearer` with an API key, or with a JWT where the operator takes them.',
 	},
 	'credential-refused': {
 		status: 401,
 		title: 'The credential is not valid',
 		retryable: false,
-		help: 'The API key is unknown, revoked or expired. Check for a cut-off copy, or make a new key.',
+		help: 'The API key is unknown, revoked or expired: check for a cut-off copy, or make a new key. Or the token is not one that the operator takes, or its time is over: `detail` says which. Get a fresh one from its issuer.',
 	},
 	'capability-missing': {
 		status: 403,
@@ -56,7 +56,7 @@ export const ERRORS = {
 		status: 409,
 		title: 'The state does not allow this',
 		retryable: false,
-		help: 'The message is in a state in which this act has no meaning, or another act was quicker. `detail` says the state. Read it again and decide anew.',
+		help: 'The thing is in a state in which this act has no meaning, or another act was quicker. `detail` says the state. Read it again and decide anew.',
 	},
 	'idempotency-in-flight': {
 		status: 409,
@@ -128,40 +128,48 @@ export const ERRORS = {
 		status: 503,
 		title: 'A service that is needed is away',
 		retryable: true,
-		help: 'The database cannot be reached or is overloaded. Repeat after the `Retry-After` seconds, with the same `Idempotency-Key`: a request that was accepted after all is then answered with its id.',
+		help: 'The database cannot be reached or is overloaded, or the keys that prove a token cannot be fetched. Repeat after the `Retry-After` seconds, with the same `Idempotency-Key`: a request that was accepted after all is then answered with its id.',
 	},
 } as const satisfies Record<string, ErrorRow>;
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Every code of one fault inside a request (`errors[].code`), with its meaning. */
+/** Every code of one fault inside a request (`errors[].code`): what it means and what to do. */
 export const FAULTS = {
-	required: 'The field is missing.',
+	required: 'The field is missing. Add it.',
 	'unknown-field': 'There is no such field here. Check the spelling; unknown fields are refused so that nothing is ignored silently.',
-	'wrong-type': 'The value has another JSON type than the field.',
-	'too-long': 'The text is longer than the limit that `detail` gives.',
-	'too-short': 'The text is shorter than the least that `detail` gives.',
-	'too-many': 'The list or object has more entries than the limit that `detail` gives.',
-	'too-few': 'The list has fewer entries than the least that `detail` gives.',
-	'out-of-range': 'The number is outside the range that `detail` gives.',
-	'not-one-of': 'The value is none of those that `detail` lists.',
-	'bad-format': 'The text does not have the form that `detail` describes.',
-	'control-character': 'The text holds a control character, a line break or a lone surrogate where none may stand.',
-	'bad-address': 'The text is not one plain mail address (`local@domain`; no lists, groups, comments or quoted local parts).',
-	'header-not-allowed': 'Only `X-*`, `List-*`, `Auto-Submitted`, `Precedence`, `References` and `In-Reply-To` may be set.',
-	'bad-base64': 'The content is not base64 (RFC 4648 §4, with padding, without line breaks).',
-	'no-content': 'A mail needs a `subject` and at least one of `text` and `html`.',
+	'wrong-type':
+		'The value has another JSON type than the field. Send the type that `detail` names; nothing is converted, so `"5"` is no number.',
+	'too-long': 'The text is longer than the limit that `detail` gives. Shorten it; characters are counted as UTF-16 code units.',
+	'too-short':
+		'The text is shorter than the least that `detail` gives. Where it may be left out, leave it out instead of sending it empty.',
+	'too-many': 'The list or object has more entries than the limit that `detail` gives. Spread them over several requests.',
+	'too-few':
+		'The list or object has fewer entries than the least that `detail` gives. Add what is missing, or leave out the field where it is optional.',
+	'out-of-range': 'The number is outside the range that `detail` gives. Choose one inside.',
+	'not-one-of': 'The value is none of those that `detail` lists. Choose one of them; upper and lower case count.',
+	'bad-format': 'The text does not have the form that `detail` describes. Rewrite it in that form.',
+	'control-character':
+		'The text holds a control character, a line break or a lone surrogate where none may stand. `detail` says which and where: remove it.',
+	'bad-address':
+		'The text is not one plain mail address (`local@domain`; no lists, groups, comments or quoted local parts). Give a display name in `name`.',
+	'header-not-allowed':
+		'Only `X-*`, `List-*`, `Auto-Submitted`, `Precedence`, `References` and `In-Reply-To` may be set. The others are made from the fields of the mail.',
+	'bad-base64':
+		'The content is not base64 (RFC 4648 §4, with padding, without line breaks). Encode it anew; the alphabet for URLs is another one.',
+	'no-content': 'A mail needs a `subject` and at least one of `text` and `html`. Add what is missing; an empty text counts as missing.',
 	'no-mail-server': 'The tenant has no active mail server, and the platform has none to lend. Create one with `POST /v1/mail-servers`.',
-	'server-unknown': 'The pinned `serverId` is not an active mail server of this tenant.',
+	'server-unknown':
+		'The pinned `serverId` is not an active mail server of this tenant. Look for it with `GET /v1/mail-servers`, or leave it out for the default.',
 	'from-not-allowed': 'The mail server does not allow this From address. Use one that its `allowedFrom` covers.',
 	'not-available': 'The field belongs to a feature that this release does not have yet. Leave it out.',
-	'in-the-past': 'The time has passed already.',
-	'out-of-order': 'The two times contradict each other.',
-	contradiction: 'The field contradicts another one, which `detail` names.',
+	'in-the-past': 'The time has passed already. Choose a later one; check the zone.',
+	'out-of-order': 'The two times contradict each other. `detail` says which must be the earlier.',
+	contradiction: 'The field contradicts another one, which `detail` names. Change one of the two.',
 	'host-not-allowed':
-		'The host is, or resolves to, a private, loopback, link-local or reserved address, which the operator does not allow.',
-	'host-unknown': 'The host name cannot be resolved.',
-	'platform-only': 'Only a credential with the capability `platform` may ask for this.',
-	duplicate: 'The same entry stands twice.',
+		'The host is, or resolves to, a private, loopback, link-local or reserved address, which the operator does not allow. Use a public one, or ask the operator (`TIDINGS_ALLOW_PRIVATE_HOSTS`).',
+	'host-unknown': 'The host name cannot be resolved. Check its spelling, and that it has an address.',
+	'platform-only': 'Only a credential with the capability `platform` may ask for this. Leave it out, or use such a credential.',
+	duplicate: 'The same entry stands twice. Remove one.',
 } as const satisfies Record<string, string>;
 export type FaultCode = keyof typeof FAULTS;
 

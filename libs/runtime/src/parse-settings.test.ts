@@ -5,7 +5,7 @@ import { afterAll, expect, test } from '@jest/globals';
 import { Type } from 'typebox';
 import { parseSettings } from './parse-settings.js';
 import { retryPolicies } from './retry-policies.js';
-import { RETRY_SETTINGS, SETTINGS } from './settings.js';
+import { REDIS_RULES, RETRY_SETTINGS, SETTINGS } from './settings.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'settings-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -141,3 +141,14 @@ test('a type overrides the retry policy field by field', () => {
 	expect(policyOf('a')).toEqual({ maxAttempts: 2, baseSeconds: 30, maxSeconds: 3600, multiplier: 2, jitter: 0, quotaFloorSeconds: 300 });
 	expect(policyOf('toString')).toBe(policyOf(null));
 });
+
+test.each(['MARK/x', 'x/MARK', 'x#MARK', 'MARK%zz'])(
+	'a Redis whose password is %s, unescaped, is refused without saying it',
+	(password) => {
+		const redis = Type.Object({ REDIS_URL: SETTINGS.REDIS_URL });
+		const parsed = parseSettings(redis, { REDIS_URL: `redis://tidings:${password}@127.0.0.1:1` }, REDIS_RULES);
+		expect(parsed).toEqual({ kind: 'faults', faults: [expect.stringMatching(/^REDIS_URL: is no URL: (?!.*MARK)/)] });
+		const right = parseSettings(redis, { REDIS_URL: `redis://tidings:${encodeURIComponent(password)}@127.0.0.1:1` }, REDIS_RULES);
+		expect(right.kind).toBe('settings');
+	},
+);

@@ -1,6 +1,6 @@
 import { DEFAULT_RETRY } from '@tidings/model';
 import { LOG_LEVELS } from '@tidings/telemetry';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 
 /*
  * The settings that services share, each declared once; a service's schema picks from them and adds its own.
@@ -104,6 +104,15 @@ export const SETTINGS = {
 			secret: true,
 		}),
 	),
+	REDIS_URL: Type.Optional(
+		Type.String({
+			description:
+				'The Redis that counts the requests of each caller for all processes together. Empty, or while it is away: each counts by itself.',
+			pattern: '^rediss?://.+',
+			form: 'redis://user:password@host:6379/0, or rediss://…',
+			secret: true,
+		}),
+	),
 	TIDINGS_DATABASE_CONNECTIONS: Type.Integer({
 		description: 'Connections to the database at most.',
 		default: 10,
@@ -111,6 +120,14 @@ export const SETTINGS = {
 		maximum: 1_000,
 	}),
 	TIDINGS_HTTP_PORT: Type.Integer({ description: 'Port of the API; 0 is any free one.', default: 7070, ...port }),
+	TIDINGS_API_RATE_PER_SECOND: Type.Optional(
+		Type.Integer({
+			description:
+				'Requests a second that each caller may make; beyond them it is answered 429. Empty: no limit. A tenant may have one of its own.',
+			minimum: 1,
+			maximum: 1_000_000,
+		}),
+	),
 	TIDINGS_ADMIN_PORT: Type.Integer({ description: 'Port of /livez, /readyz and /metrics; 0 is any free one.', default: 7072, ...port }),
 	TIDINGS_SECRET_KEYS: Type.String({
 		description: 'Keys that seal credentials at rest, newest first: the first seals, all open.',
@@ -169,6 +186,18 @@ export const BROKER_SETTINGS = {
 	PULSAR_ADMIN_URL: SETTINGS.PULSAR_ADMIN_URL,
 };
 
+const brokerSchema = Type.Object(BROKER_SETTINGS);
+
+/** Where the broker is, as `openBroker` takes it. */
+export function brokerOptions(settings: Static<typeof brokerSchema>) {
+	return {
+		url: settings.BROKER_URL,
+		namespace: settings.BROKER_NAMESPACE,
+		token: settings.BROKER_TOKEN,
+		adminUrl: settings.PULSAR_ADMIN_URL,
+	};
+}
+
 /** Rules over `BROKER_SETTINGS`. */
 export const BROKER_RULES = [
 	{
@@ -179,3 +208,24 @@ export const BROKER_RULES = [
 				: null,
 	},
 ];
+
+/** Rules over `SETTINGS.REDIS_URL`: what its client cannot read it would repeat, password and all. */
+export const REDIS_RULES = [
+	{
+		of: ['REDIS_URL'] as const,
+		fault: ({ REDIS_URL: url }: { REDIS_URL?: string | undefined }): string | null =>
+			url === undefined || isReadableUrl(url)
+				? null
+				: 'is no URL: in a user and a password `/`, `?`, `#`, `@` and `%` are written as `%2F` and so on',
+	},
+];
+
+function isReadableUrl(text: string): boolean {
+	try {
+		const { username, password } = new URL(text);
+		decodeURIComponent(username + password);
+		return true;
+	} catch {
+		return false;
+	}
+}

@@ -1,5 +1,5 @@
 import { faultOfKeys } from '@tidings/crypto';
-import { BROKER_RULES, BROKER_SETTINGS, loadConfig, RETRY_SETTINGS, SERVICE_SETTINGS, SETTINGS } from '@tidings/runtime';
+import { BROKER_RULES, BROKER_SETTINGS, loadConfig, RETRY_SETTINGS, retryPolicies, SERVICE_SETTINGS, SETTINGS } from '@tidings/runtime';
 import { type Static, Type } from 'typebox';
 
 /** How mails are sent: what standalone reads too. */
@@ -34,6 +34,22 @@ export const SENDING_SETTINGS = {
 	}),
 	...RETRY_SETTINGS,
 };
+
+const sendingSchema = Type.Object(SENDING_SETTINGS);
+
+/** How mails are sent, as `mailSenderParts` takes it. */
+export function sendingOptions(settings: Static<typeof sendingSchema>) {
+	return {
+		allowPrivateHosts: settings.TIDINGS_ALLOW_PRIVATE_HOSTS,
+		leaseSeconds: settings.TIDINGS_LEASE_SECONDS,
+		deadlineSeconds: settings.TIDINGS_SEND_DEADLINE_SECONDS,
+		connectSeconds: settings.TIDINGS_SMTP_CONNECT_SECONDS,
+		readSeconds: settings.TIDINGS_SMTP_READ_SECONDS,
+		slots: settings.TIDINGS_SMTP_SLOTS,
+		inHand: settings.TIDINGS_IN_HAND,
+		policyOf: retryPolicies(settings),
+	};
+}
 
 /** Rules over several of these settings. */
 export const MAIL_SENDER_RULES = [

@@ -18,6 +18,11 @@ export class ServerUnusable extends Error {
 	override readonly name = 'ServerUnusable';
 }
 
+/** The refusal for a message whose mail server was deleted. */
+export function serverGone(): ServerUnusable {
+	return new ServerUnusable('The mail server of this message does not exist any more.');
+}
+
 const TABLE = 'mail_send_server_config';
 
 /**
@@ -26,7 +31,7 @@ const TABLE = 'mail_send_server_config';
  */
 export async function loadServer(db: Db, openSecret: OpenSecret, id: string): Promise<LoadedServer> {
 	const row = await db.prisma.mailSendServerConfig.findUnique({ where: { id } });
-	if (row === null) throw new ServerUnusable('The mail server of this message does not exist any more.');
+	if (row === null) throw serverGone();
 	const open = (sealed: string, column: string): string => {
 		try {
 			return openSecret(sealed, { tenantId: row.tenantId, table: TABLE, column, rowId: id });

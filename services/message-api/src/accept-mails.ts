@@ -1,4 +1,4 @@
-import type { AcceptResult, ActiveServer, Db, IdempotencyKey } from '@tidings/db';
+import { type AcceptResult, type ActiveServer, type Db, DEFAULT_AGE_SECONDS, type IdempotencyKey } from '@tidings/db';
 import { newId, now, Problem, type RetryPolicy, routeOf, type Trace } from '@tidings/model';
 import type { Caller } from '@tidings/runtime';
 import type { Acceptor } from './accept-messages.js';
@@ -7,6 +7,7 @@ import { collectFaults, type Faults } from './checks/faults.js';
 import type { PendingRecord } from './flow-ids.js';
 import type { MailDraft } from './mail/draft.js';
 import { readMail } from './mail/read-mail.js';
+import { refuseForeignTier } from './refuse-foreign-tier.js';
 import type { KnownServers } from './servers/known-servers.js';
 import { resolveServer } from './servers/resolve-server.js';
 import { findStored } from './submission.js';
@@ -57,24 +58,12 @@ export async function checkMails(
 	const faults = collectFaults(submission.faults);
 	const at = now();
 	const drafts = submission.mails.map((mail) => readMail(mail.body, mail.at, at, faults));
-	refuseForeignScope(drafts, submission.caller);
+	const foreign = drafts.filter((draft) => draft.scope === 'PLATFORM').map((draft) => `${draft.at}/scope`);
+	if (foreign.length > 0) refuseForeignTier(submission.caller, foreign);
 	const mails = await chooseServers(context.servers, submission.caller, drafts, faults);
 	if (faults.list.length === 0) return { mails };
 	const count = faults.list.length === 1 ? 'a fault' : `${faults.list.length} faults`;
 	return { refusal: new Problem('invalid-request', `The request has ${count}. Nothing was written.`, { faults: faults.list }) };
-}
-
-function refuseForeignScope(drafts: readonly MailDraft[], caller: Caller): void {
-	if (caller.capabilities.has('platform')) return;
-	const foreign = drafts.filter((draft) => draft.scope === 'PLATFORM');
-	if (foreign.length === 0) return;
-	throw new Problem('capability-missing', 'Scope `PLATFORM` needs the capability `platform`, which the credential does not have.', {
-		faults: foreign.map((draft) => ({
-			pointer: `${draft.at}/scope`,
-			code: 'platform-only',
-			detail: 'Only a credential with the capability `platform` may ask for this.',
-		})),
-	});
 }
 
 /** What is remembered about servers may accept a mail but never refuse one: a server that was made a moment ago counts. */
@@ -117,6 +106,7 @@ function recordOf({ draft, server }: ReadyMail, caller: Caller, trace: Trace, po
 					),
 		notBefore: draft.notBefore,
 		validUntil: draft.validUntil,
+		maxAgeSeconds: maxAgeOf(caller.tenant.settings),
 		budgetMax: policyOf(draft.type).maxAttempts,
 		subject: draft.subject,
 		text: draft.text,
@@ -128,6 +118,11 @@ function recordOf({ draft, server }: ReadyMail, caller: Caller, trace: Trace, po
 		attachments: draft.attachments,
 		flowId: '',
 	};
+}
+
+/** How long a message without `validUntil` is tried, in seconds, by its tenant's settings. */
+export function maxAgeOf({ maxAgeHours }: Caller['tenant']['settings']): number {
+	return maxAgeHours === undefined || maxAgeHours === null ? DEFAULT_AGE_SECONDS : maxAgeHours * 3600;
 }
 
 /** About how many bytes a mail puts on the way to the database. */

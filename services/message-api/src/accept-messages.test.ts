@@ -44,6 +44,7 @@ const record = (more: Partial<PendingRecord> = {}): PendingRecord => ({
 	dedupeKey: null,
 	notBefore: null,
 	validUntil: null,
+	maxAgeSeconds: 3600,
 	budgetMax: 5,
 	subject: 's',
 	text: 't',

@@ -1,5 +1,6 @@
-import { type Db, DEFAULT_AGE_SECONDS, type PrismaTx, queryableOf, type RecordChange, transition, troubleOf, wakeFlows } from '@tidings/db';
+import { type Db, DEFAULT_AGE_SECONDS, type PrismaTx, queryableOf, type RecordChange, transition, troubleOf } from '@tidings/db';
 import { newId, type SendAct, type SendStatus } from '@tidings/model';
+import { wakeNow } from './wake-now.js';
 
 /** Who acts, and with what. */
 export type ActContext = {
@@ -100,12 +101,7 @@ async function attempt(
 		});
 		return { kind: 'done', status: planned.to };
 	});
-	if (wake !== undefined) {
-		// The commit stands whether or not this hint arrives: sleeping flows are found again by the publisher.
-		await wakeFlows(db.pool, [{ flowId: wake, dueAt: null }]).catch((error: unknown) => {
-			if (troubleOf(error) === 'bug') throw error;
-		});
-	}
+	if (wake !== undefined) await wakeNow(db, [wake]);
 	return result;
 }
 

@@ -1,19 +1,24 @@
 import type { Keyring } from '@tidings/crypto';
 import { type Db, troubleOf } from '@tidings/db';
 import type { RetryPolicy } from '@tidings/model';
-import { createHttpServer } from '@tidings/runtime';
+import { type AuthenticateOptions, createHttpServer } from '@tidings/runtime';
 import type { Logger, Metrics } from '@tidings/telemetry';
 import type { FastifyInstance } from 'fastify';
 import type { Acceptor } from './accept-messages.js';
-import { credentialsIn } from './credentials.js';
+import type { Credentials } from './credentials.js';
 import { MAIL_SCHEMAS } from './mail/mail-schema.js';
+import { apiKeyActOperations } from './routes/api-key-acts.js';
 import { API_KEY_SCHEMAS, apiKeyOperations } from './routes/api-keys.js';
+import { AUDIT_ANSWERS, auditOperations } from './routes/audit-events.js';
 import { deadLetterOperations, LETTER_ANSWERS } from './routes/dead-letters.js';
 import { mailServerOperations, SERVER_SCHEMAS } from './routes/mail-servers.js';
 import { MAIL_ANSWERS, mailOperations } from './routes/mails.js';
 import { ACT_ANSWERS, messageActOperations } from './routes/message-acts.js';
 import { DETAIL_ANSWERS, messageDetailOperations } from './routes/message-details.js';
 import { MESSAGE_ANSWERS, messageOperations } from './routes/messages.js';
+import { OUTBOX_ANSWERS, outboxOperations } from './routes/outbox-entries.js';
+import { STATS_ANSWERS, statsOperations } from './routes/stats.js';
+import { tenantActOperations } from './routes/tenant-acts.js';
 import { TENANT_SCHEMAS, tenantOperations } from './routes/tenants.js';
 import { createKnownServers } from './servers/known-servers.js';
 
@@ -24,6 +29,9 @@ export type ApiOptions = {
 	readonly metrics: Metrics;
 	readonly keyring: Keyring;
 	readonly acceptor: Acceptor;
+	readonly credentials: Credentials;
+	/** Tokens and the throttle. */
+	readonly callers: AuthenticateOptions;
 	/** Whether mail servers may have private, loopback or link-local addresses. */
 	readonly allowPrivateHosts: boolean;
 	/** The retry policy of a message type; its `maxAttempts` is stored with each message. */
@@ -36,21 +44,35 @@ const TAGS = [
 	{ name: 'Mails', description: 'Send mails.' },
 	{ name: 'Messages', description: 'Ask what became of them, and act.' },
 	{ name: 'Dead letters', description: 'What could not be delivered.' },
+	{ name: 'Statistics', description: 'How many messages, by what you want to know.' },
 	{ name: 'Mail servers', description: 'Where mails go out.' },
 	{ name: 'Tenants', description: 'Who uses the mesh, and their keys.' },
+	{ name: 'Audit', description: 'Who changed what, and when.' },
+	{ name: 'Outbox', description: 'What waits to be published to the topics.' },
 	{ name: 'About', description: 'The API itself.' },
 ];
+
+const INFO = {
+	title: 'Tidings',
+	description: `Accept once, deliver, and always know what happened.
+
+Send \`Authorization: Bearer …\` with every request. Times are RFC 3339 in UTC, ids are UUIDv7, unknown fields are refused. A refusal is \`application/problem+json\` with a \`code\` and every fault at once. Lists answer \`{data, nextCursor}\`, newest first: give \`nextCursor\` as \`cursor\` to go on.`,
+	license: { name: 'All rights reserved' },
+	tags: TAGS,
+};
 
 /** Makes the whole `/v1`. It does not listen yet. */
 export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 	const { db, metrics } = options;
 	const servers = createKnownServers(db);
+	const tenants = { db, forget: options.credentials.forgetTenants };
 	return await createHttpServer({
 		log: options.log,
 		metrics,
-		credentials: credentialsIn(db),
+		credentials: options.credentials,
+		callers: options.callers,
 		isAway: (error) => ['away', 'retryable'].includes(troubleOf(error)),
-		info: { title: 'Tidings', version: options.version, description: 'Accept once, deliver, and always know what happened.', tags: TAGS },
+		info: { ...INFO, version: options.version },
 		schemas: [
 			...MAIL_SCHEMAS,
 			...MAIL_ANSWERS,
@@ -61,6 +83,9 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 			...SERVER_SCHEMAS,
 			...TENANT_SCHEMAS,
 			...API_KEY_SCHEMAS,
+			...AUDIT_ANSWERS,
+			...STATS_ANSWERS,
+			...OUTBOX_ANSWERS,
 		],
 		operations: [
 			...mailOperations({ db, acceptor: options.acceptor, servers, policyOf: options.policyOf }, metrics),
@@ -68,9 +93,14 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 			...messageDetailOperations(db),
 			...messageActOperations(db),
 			...deadLetterOperations(db),
-			...mailServerOperations({ db, keyring: options.keyring, allowPrivateHosts: options.allowPrivateHosts, servers }),
-			...tenantOperations(db),
+			...mailServerOperations({ ...options, servers }),
+			...tenantOperations(tenants),
+			...tenantActOperations(tenants),
 			...apiKeyOperations(db),
+			...apiKeyActOperations({ db, forget: options.credentials.forget }),
+			...auditOperations(db),
+			...statsOperations(db),
+			...outboxOperations(db),
 		],
 	});
 }

@@ -1,11 +1,12 @@
 export type { ActContext, ActResult } from './act-on-message.js';
 export { type Bootstrapped, bootstrap } from './bootstrap.js';
 export { cancelMessage } from './cancel-message.js';
-export { MESSAGE_API_SETTINGS } from './config.js';
+export { callerOptions, MESSAGE_API_SETTINGS } from './config.js';
 export { credentialsIn } from './credentials.js';
 export { MAIL_SCHEMAS } from './mail/mail-schema.js';
 export { type MessageApiOptions, messageApiParts } from './parts.js';
 export { releaseMessage } from './release-message.js';
 export { retryMessage } from './retry-message.js';
+export { type Rotation, type RotationOptions, rotateKeys } from './rotate-keys.js';
 export { createServer, type ServerContext } from './servers/create-server.js';
 export type { NewServer } from './servers/server-schema.js';

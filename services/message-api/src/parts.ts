@@ -1,13 +1,23 @@
-import { type HttpPart, httpPart, type Part } from '@tidings/runtime';
+import { createRequestCounter } from '@tidings/limits';
+import { createVerifyToken, type HttpPart, httpPart, type JwtOptions, type Part } from '@tidings/runtime';
 import { createAcceptor } from './accept-messages.js';
 import { type ApiOptions, createApi } from './api.js';
+import { credentialsIn } from './credentials.js';
+import { createKeyUse } from './note-key-use.js';
+import { throttleCallers } from './throttle-callers.js';
 
 /** What message-api is made of. */
-export type MessageApiOptions = Omit<ApiOptions, 'acceptor'> & {
+export type MessageApiOptions = Omit<ApiOptions, 'acceptor' | 'credentials' | 'callers'> & {
 	/** 0 is any free one. */
 	readonly httpPort: number;
 	/** Address to listen on; default: all. */
 	readonly host?: string;
+	/** Which JWTs are taken; default: none. */
+	readonly jwt?: JwtOptions | null;
+	/** Requests a second of each caller; default: no limit. */
+	readonly ratePerSecond?: number | null;
+	/** Where requests are counted over all processes; default: in this one. */
+	readonly redisUrl?: string | null;
 };
 
 /** The parts of message-api, to be started after the database. `address` is `http://host:port`, once they have started. */
@@ -15,6 +25,13 @@ export function messageApiParts(options: MessageApiOptions): { readonly parts: r
 	const { db, log, metrics } = options;
 	let http: HttpPart | null = null;
 	const acceptor = createAcceptor({ pool: db.pool, log, metrics });
+	const keyUse = createKeyUse({ db, log });
+	const counter = createRequestCounter({ redisUrl: options.redisUrl ?? null, log });
+	const credentials = credentialsIn(db, keyUse.note);
+	const callers = {
+		...(options.jwt == null ? {} : { verifyToken: createVerifyToken(options.jwt) }),
+		throttle: throttleCallers(counter, { perSecond: options.ratePerSecond ?? null, metrics }),
+	};
 	return {
 		parts: [
 			{
@@ -22,10 +39,12 @@ export function messageApiParts(options: MessageApiOptions): { readonly parts: r
 				start: async () => undefined,
 				stop: () => acceptor.stop(),
 			},
+			keyUse,
+			counter,
 			{
 				name: 'http',
 				start: async () => {
-					const app = await createApi({ ...options, acceptor });
+					const app = await createApi({ ...options, acceptor, credentials, callers });
 					http = httpPart(app, { port: options.httpPort, ...(options.host === undefined ? {} : { host: options.host }) });
 					await http.start();
 					log.info({ address: http.address() }, 'listening');

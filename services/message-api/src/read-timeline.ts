@@ -23,7 +23,8 @@ export async function readTimeline({ prisma }: Db, tenantId: string, id: string)
 		prisma.sendState.findFirst({ where }),
 		prisma.outboxEntry.findFirst({ where, select: { publishedAt: true } }),
 		prisma.deliveryAttempt.findMany({ where }),
-		prisma.auditEvent.findMany({ where: { tenantId, subjectId: id, subjectType: 'message' } }),
+		// Of the message and of its outbox entry, which has the same id.
+		prisma.auditEvent.findMany({ where: { tenantId, subjectId: id } }),
 	]);
 	if (record === null) return null;
 	const timeline = [entryOf(record.createdAt, 'accepted')];

@@ -7,6 +7,7 @@ import { type Keyring, keyIdOf, open, parseKeys, seal } from '@tidings/crypto';
 import { type Db, openDb, SEALED_COLUMNS } from '@tidings/db';
 import { newId } from '@tidings/model';
 import { createDatabase, type TestDatabase } from '../../../test/harness/database.js';
+import { eventually } from '../../../test/harness/eventually.js';
 import { type Rotation, rotateKeys } from './rotate-keys.js';
 import { createServer } from './servers/create-server.js';
 
@@ -134,6 +135,29 @@ test('who changes a secret while it is rotated wins', async () => {
 	expect(await opened(NEW, server)).toBe('changed');
 	expect(await db.prisma.mailSendServerConfig.findUniqueOrThrow({ where: { id: bare.id } })).toMatchObject({ passwordSealed: null });
 	expect(await db.prisma.mailSendServerConfig.count({ where: { id: gone.id } })).toBe(0);
+});
+
+test('a rotation that meets a dead-lock with somebody who changes two servers goes on and leaves nothing behind', async () => {
+	const servers = (await makeMany(OLD, 2)).sort((a, b) => (a.id < b.id ? -1 : 1));
+	const [first, second] = servers;
+	const other = await db.pool.connect();
+	const lock = (id?: string) => other.query(`select from ${TABLE} where id = $1 for no key update`, [id]);
+	try {
+		await other.query(`begin; set local deadlock_timeout = '1min'`);
+		await lock(second?.id);
+		const rotating = rotate(BOTH);
+		await eventually(
+			async () =>
+				(await db.pool.query(`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`)).rowCount,
+			{ what: 'the rotation to wait' },
+		);
+		await lock(first?.id);
+		await other.query('commit');
+		expect(await rotating).toEqual({ rotated: 2, left: 0, failed: 0, byKey: { 'k.2': 2 } });
+	} finally {
+		other.release();
+	}
+	for (const one of servers) expect(await opened(NEW, one)).toBe(one.name);
 });
 
 test('what does not open is named by row and key id, is left as it is, and the others go on', async () => {

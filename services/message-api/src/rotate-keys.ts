@@ -1,5 +1,5 @@
 import { type Keyring, keyIdOf, open, type SealedField, seal } from '@tidings/crypto';
-import { type Db, listSealed, reseal, SEALED_COLUMNS, type SealedColumn, type StoredSecret } from '@tidings/db';
+import { type Db, listSealed, reseal, SEALED_COLUMNS, type SealedColumn, type StoredSecret, troubleOf } from '@tidings/db';
 
 /** What a rotation found and did, in sealed fields. */
 export type Rotation = {
@@ -75,11 +75,17 @@ async function rotatePage(
 			else if (dryRun || round === ROUNDS) tally('left', keyId);
 			else due.push({ ...stored, keyId, fresh: seal(keyring, clear, placeOf(column, stored)) });
 		}
-		const done = new Set(due.length === 0 ? [] : await reseal(pool, column, due));
+		const done = new Set(due.length === 0 ? [] : await reseal(pool, column, due).catch(noneOnDeadlock));
 		for (const _ of done) tally('rotated', keyring.newest.id);
 		const lost = due.filter((one) => !done.has(one.id)).map((one) => one.id);
 		waiting = lost.length === 0 ? [] : await listSealed(pool, column, { ids: lost });
 	}
+}
+
+/** Who changes servers may lock them in another order: then these are looked at again. */
+function noneOnDeadlock(error: unknown): string[] {
+	if (troubleOf(error) !== 'retryable') throw error;
+	return [];
 }
 
 type Looked =

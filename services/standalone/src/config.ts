@@ -1,6 +1,6 @@
 import { MAIL_SENDER_RULES, SENDING_SETTINGS } from '@tidings/mail-sender';
 import { PUBLISHER_SETTINGS } from '@tidings/outbox-publisher';
-import { parseSettings, SETTINGS, settingsHelp } from '@tidings/runtime';
+import { JWT_RULES, JWT_SETTINGS, parseSettings, SETTINGS, settingsHelp } from '@tidings/runtime';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Static, Type } from 'typebox';
 
@@ -8,6 +8,8 @@ import { type Static, Type } from 'typebox';
 export const STANDALONE_SETTINGS = {
 	...PUBLISHER_SETTINGS,
 	...SENDING_SETTINGS,
+	...JWT_SETTINGS,
+	TIDINGS_API_RATE_PER_SECOND: SETTINGS.TIDINGS_API_RATE_PER_SECOND,
 	TIDINGS_ALLOW_PRIVATE_HOSTS: { ...SENDING_SETTINGS.TIDINGS_ALLOW_PRIVATE_HOSTS, default: true },
 	TIDINGS_DRAIN_SECONDS: SETTINGS.TIDINGS_DRAIN_SECONDS,
 	LOG_LEVEL: { ...SETTINGS.LOG_LEVEL, default: 'error' as const },
@@ -48,7 +50,7 @@ export function readConfig(): StandaloneConfig {
 		.exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : EX_USAGE));
 	program.parse();
 	const { checkConfig, ...flags } = program.opts<Flags & { checkConfig?: boolean }>();
-	const parsed = parseSettings(schema, process.env, MAIL_SENDER_RULES);
+	const parsed = parseSettings(schema, process.env, [...MAIL_SENDER_RULES, ...JWT_RULES]);
 	if (parsed.kind === 'faults') {
 		process.stderr.write(`standalone: the configuration is wrong:\n${parsed.faults.map((fault) => `  ${fault}\n`).join('')}`);
 		process.exit(EX_CONFIG);

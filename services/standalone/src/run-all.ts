@@ -1,10 +1,10 @@
 import { brokerPart, openBroker } from '@tidings/broker';
 import { open } from '@tidings/crypto';
 import { deadLetterParts } from '@tidings/dead-letter';
-import { mailSenderParts } from '@tidings/mail-sender';
-import { messageApiParts } from '@tidings/message-api';
+import { mailSenderParts, sendingOptions } from '@tidings/mail-sender';
+import { callerOptions, messageApiParts } from '@tidings/message-api';
 import { VERSION } from '@tidings/model';
-import { outboxPublisherParts, RELAY_DEFAULTS } from '@tidings/outbox-publisher';
+import { outboxPublisherParts, publishingOptions } from '@tidings/outbox-publisher';
 import { retryPolicies, runService } from '@tidings/runtime';
 import { type Logger, type Metrics, tracingPart } from '@tidings/telemetry';
 import { announce } from './announce.js';
@@ -22,17 +22,13 @@ export async function runAll(
 ): Promise<void> {
 	const { db, databaseUrl, keyring } = ground;
 	const broker = await openBroker({ url: 'embedded:', namespace: 'public/default', log });
-	const policyOf = retryPolicies(settings);
 	const publisher = outboxPublisherParts({
 		db,
 		databaseUrl,
 		broker,
 		log,
 		metrics,
-		pollMs: settings.TIDINGS_POLL_MILLISECONDS,
-		sweepSeconds: settings.TIDINGS_SWEEP_SECONDS,
-		healSeconds: settings.TIDINGS_HEAL_SECONDS,
-		relay: { ...RELAY_DEFAULTS, window: settings.TIDINGS_FLOW_WINDOW, leaseSeconds: settings.TIDINGS_PUBLISH_LEASE_SECONDS },
+		...publishingOptions(settings),
 		messagingSystem: 'embedded',
 	});
 	const sender = mailSenderParts({
@@ -41,14 +37,7 @@ export async function runAll(
 		log,
 		metrics,
 		openSecret: (sealed, field) => open(keyring, sealed, field),
-		allowPrivateHosts: settings.TIDINGS_ALLOW_PRIVATE_HOSTS,
-		leaseSeconds: settings.TIDINGS_LEASE_SECONDS,
-		deadlineSeconds: settings.TIDINGS_SEND_DEADLINE_SECONDS,
-		connectSeconds: settings.TIDINGS_SMTP_CONNECT_SECONDS,
-		readSeconds: settings.TIDINGS_SMTP_READ_SECONDS,
-		slots: settings.TIDINGS_SMTP_SLOTS,
-		inHand: settings.TIDINGS_IN_HAND,
-		policyOf,
+		...sendingOptions(settings),
 		messagingSystem: 'embedded',
 	});
 	const api = messageApiParts({
@@ -59,7 +48,8 @@ export async function runAll(
 		httpPort: flags.port,
 		host: HOST,
 		allowPrivateHosts: settings.TIDINGS_ALLOW_PRIVATE_HOSTS,
-		policyOf,
+		policyOf: retryPolicies(settings),
+		...callerOptions(settings),
 		version: VERSION,
 	});
 	const tracing = tracingPart({ service: 'standalone', version: VERSION, log, drainSeconds: settings.TIDINGS_DRAIN_SECONDS });

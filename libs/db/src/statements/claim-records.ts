@@ -3,7 +3,7 @@ import type { Mailbox } from '../accepting.js';
 import type { Queryable } from '../client.js';
 import { moveRecords, recordsAt } from '../transition.js';
 import type { Expired } from './expire-records.js';
-import { HALTED_TENANTS } from './halted-tenants.js';
+import { haltedAmong } from './halted-tenants.js';
 import { SUPERSEDED, supersedePoison } from './supersede-poison.js';
 
 /** A recipient as a claim returns it. */
@@ -61,7 +61,7 @@ const statement = (channel: Channel): string => {
 	return `
 		with found as materialized (
 			select s.id, s.status || '' = 'SENDING' as again from unnest($1::uuid[], $2::uuid[]) as m (id, tenant_id) join send_state s using (id, tenant_id)
-			where (${recordsAt('claim', 's')} and s.due_at <= now() and s.tenant_id not in (${HALTED_TENANTS})) or (s.status || '' = 'SENDING' and s.claimed_by = $4 and s.lease_until > now())
+			where (${recordsAt('claim', 's')} and s.due_at <= now() and s.tenant_id <> all(${haltedAmong('$2::uuid[]')})) or (s.status || '' = 'SENDING' and s.claimed_by = $4 and s.lease_until > now())
 			order by s.id for update of s
 		),
 		due as materialized (select id from found where not again),

@@ -13,11 +13,12 @@ export async function findOpenMessages(client: Queryable, configId: string): Pro
 		text: `
 			select
 				exists(
-					select from flow f where f.gate = $1::uuid and (
-						exists(select from outbox_entry e where e.flow_id = f.id and not e.taken)
-						or exists(select from outbox_entry e where e.flow_id = f.id and e.taken)
-						or exists(select from outbox_entry e where e.tenant_id = f.tenant_id and e.taken is null and e.flow_id = f.id)
-					)
+					-- Limits of their own keep the planner from reading the whole outbox where many flows have this gate.
+					select from flow f cross join lateral (
+						(select from outbox_entry e where e.flow_id = f.id and not e.taken limit 1)
+						union all (select from outbox_entry e where e.flow_id = f.id and e.taken limit 1)
+						union all (select from outbox_entry e where e.tenant_id = f.tenant_id and e.taken is null and e.flow_id = f.id limit 1)
+					) as w where f.gate = $1::uuid
 				) as waiting,
 				exists(select from send_state s join send_record r using (id) where s.status = 'SENDING' and r.config_id = $1::uuid) as sending,
 				exists(select from send_state s join send_record r using (id) where s.status = 'HELD' and r.config_id = $1::uuid) as held`,

@@ -11,15 +11,18 @@ export type ActiveServer = {
 	readonly allowedFrom: readonly string[];
 };
 
-/** The active mail servers that a tenant's mails may go through: its own and the platform's, which serve tenants without one. Read by the list index of the configs. */
+/**
+ * The active mail servers that a tenant's mails may go through: its own and the platform's, which serve tenants without one. Read by the list index of the configs and by tenant_one_platform:
+ * one `or` over both tables would read every config of every tenant.
+ */
 export async function listActiveServers(pool: Queryable, tenantId: string): Promise<ActiveServer[]> {
 	const { rows } = await pool.query<ActiveServer>({
 		name: 'list-active-servers',
 		text: `
 			select c.id, c.tenant_id as "tenantId", t.kind as tier, c.is_default as "isDefault",
 				c.from_address as "fromAddress", c.from_name as "fromName", c.allowed_from as "allowedFrom"
-			from mail_send_server_config c join tenant t on t.id = c.tenant_id
-			where c.active and (c.tenant_id = $1 or t.kind = 'PLATFORM')`,
+			from (select id, kind from tenant where id = $1 union select id, kind from tenant where kind = 'PLATFORM') t
+			cross join lateral (select * from mail_send_server_config where tenant_id = t.id and active order by id desc) c`,
 		values: [tenantId],
 	});
 	return rows;

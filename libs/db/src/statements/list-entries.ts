@@ -51,7 +51,10 @@ export async function listEntries(pool: Queryable, tenantId: string, filter: Ent
 	const parts = [...new Set(places)].map(
 		(place) => `(select ${COLUMNS} from outbox_entry e where ${conditions.join(' and ')} and ${place} order by e.id desc limit $2)`,
 	);
-	const { rows } = await pool.query<EntryRow>({ text: `select * from (${parts.join(' union all ')}) as m order by id desc limit $2`, values });
+	const { rows } = await pool.query<EntryRow>({
+		text: `select * from (${parts.join(' union all ')}) as m order by id desc limit $2`,
+		values,
+	});
 	return rows;
 }
 

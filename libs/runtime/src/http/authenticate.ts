@@ -72,7 +72,11 @@ export type AuthenticateOptions = {
  * Finds out who calls and whether they may. Answers at once when the key was looked up lately, else by a promise; throws or rejects with a `Problem` 401, 403, 404,
  * 429 or 503.
  */
-export type Authenticate = (request: FastifyRequest, capability: Capability) => Caller | Promise<Caller>;
+export type Authenticate = {
+	(request: FastifyRequest, capability: Capability): Caller | Promise<Caller>;
+	/** The same once more for a request that came in before, when its body has arrived at last: it is not counted twice. */
+	again(request: FastifyRequest, capability: Capability): Caller | Promise<Caller>;
+};
 
 /** Three parts of base64url: whatever has this form is judged as a token. */
 const TOKEN = /^[\w-]+\.[\w-]*\.[\w-]*$/;
@@ -129,14 +133,15 @@ export function createAuthenticate(source: CredentialSource, options: Authentica
 		return { ...caller, tenant };
 	};
 
-	return (request, capability) => {
+	const check = (count: AuthenticateOptions['throttle']) => (request: FastifyRequest, capability: Capability) => {
 		const header = request.headers.authorization;
 		if (header === undefined) throw new Problem('credential-missing', 'Send `Authorization: Bearer <API key>`.');
 		return after(identify(header), (caller) => {
-			const counted = throttle?.(caller) ?? null;
+			const counted = count?.(caller) ?? null;
 			return counted === null ? permit(caller, request, capability) : counted.then(() => permit(caller, request, capability));
 		});
 	};
+	return Object.assign(check(throttle), { again: check(undefined) });
 }
 
 function callerOf(row: Credential): Caller {

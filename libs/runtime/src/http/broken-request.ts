@@ -19,17 +19,22 @@ export function answerBrokenRequest(error: Error & { code?: string; rawPacket?: 
 			: error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
 				? 'The request did not arrive in time.'
 				: 'This is not an HTTP request.';
-	const isMethod =
-		error.code === 'HPE_INVALID_METHOD' &&
-		Buffer.isBuffer(error.rawPacket) &&
-		REQUEST_LINE.test(error.rawPacket.toString('latin1', 0, LOOKED_AT));
+	const packet = Buffer.isBuffer(error.rawPacket) ? error.rawPacket.toString('latin1', 0, LOOKED_AT) : '';
+	const isMethod = error.code === 'HPE_INVALID_METHOD' && REQUEST_LINE.test(packet);
 	const problem = isMethod
-		? new Problem('method-not-allowed', 'There is no such method; those of this API are GET, HEAD and POST.')
+		? new Problem('method-not-allowed', 'There is no such method; those of this API are GET, HEAD, POST, PUT, PATCH and DELETE.')
 		: new Problem('malformed-request', detail);
-	const { status, headers, body } = renderProblem(problem, { instance: '', traceId: continueTrace(undefined).traceId });
-	const allow = isMethod ? { allow: 'GET, HEAD, POST' } : {};
-	const lines = Object.entries({ ...headers, ...allow, 'content-length': Buffer.byteLength(body), connection: 'close' }).map(
-		([name, value]) => `${name}: ${value}\r\n`,
-	);
-	socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+	const { traceId } = continueTrace(undefined);
+	const { status, headers, body } = renderProblem(problem, { instance: '', traceId });
+	const allow = isMethod ? { allow: 'GET, HEAD, POST, PUT, PATCH, DELETE' } : {};
+	const lines = Object.entries({
+		'tidings-trace-id': traceId,
+		...headers,
+		...allow,
+		'content-length': Buffer.byteLength(body),
+		connection: 'close',
+	}).map(([name, value]) => `${name}: ${value}\r\n`);
+	// An answer to HEAD ends with its headers: the client takes what follows for the next answer.
+	const shown = packet.startsWith('HEAD ') ? '' : body;
+	socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${shown}`);
 }

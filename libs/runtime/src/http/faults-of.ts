@@ -113,8 +113,9 @@ function unescaped(step: string): string {
 	return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** A name that a caller gave, short enough to be shown. */
+/** A name that a caller gave, short enough to be shown; one that holds an address is not. */
 export function clip(text: string): string {
+	if (text.includes('@')) return '…';
 	return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 

@@ -1,34 +1,37 @@
 import swagger from '@fastify/swagger';
-import { ERRORS, type ErrorCode, LIMITS } from '@tidings/model';
-import type { FastifyInstance, FastifySchema } from 'fastify';
-import { type TSchema, Type } from 'typebox';
-import { errorsOf, type Operation, schemasOf } from './operation.js';
-import { PROBLEM_TYPE } from './problem.js';
+import { ERRORS, FAULTS } from '@tidings/model';
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+import { answerHeaders, describe, problemExamples } from './describe-operation.js';
+import type { Operation } from './operation.js';
 
 /** What the document says about the API as a whole. */
 export type ApiInfo = {
 	readonly title: string;
 	readonly version: string;
 	readonly description: string;
+	/** Under what the API's description and its clients may be used. */
+	readonly license?: { readonly name: string; readonly url?: string };
 	readonly tags: readonly { readonly name: string; readonly description: string }[];
 };
 
 /** A refusal, as the document describes it. */
 export const PROBLEM_SCHEMA = Type.Object(
 	{
-		type: Type.String({ description: '`https://tidings.dev/problems/{code}`.' }),
-		title: Type.String(),
-		status: Type.Integer(),
+		type: Type.String({ format: 'uri', description: '`https://tidings.dev/problems/{code}`.' }),
+		title: Type.String({ description: 'What the code means, in a few words.' }),
+		status: Type.Integer({ minimum: 400, maximum: 599, description: 'The status of the answer.' }),
 		detail: Type.String({ description: 'What is wrong with this request, and what to do.' }),
 		instance: Type.String({ description: 'The path of the request.' }),
-		code: Type.String({ enum: Object.keys(ERRORS) }),
+		code: Type.String({ enum: Object.keys(ERRORS), description: 'What a program decides by: docs/errors.md has a paragraph for each.' }),
 		traceId: Type.String({ description: 'Quote it when you ask for help.' }),
 		errors: Type.Array(
 			Type.Object({
 				pointer: Type.String({ description: 'JSON Pointer into the body; empty for the whole of it.' }),
-				code: Type.String(),
-				detail: Type.String(),
+				code: Type.String({ enum: Object.keys(FAULTS), description: 'Which fault it is.' }),
+				detail: Type.String({ description: 'What is wrong there, and what to do.' }),
 			}),
+			{ description: 'Every fault of the body at once; empty where the refusal is not about its fields.' },
 		),
 	},
 	{ $id: 'Problem', description: 'A refusal (RFC 9457).' },
@@ -40,12 +43,28 @@ export async function gatherOpenApi(app: FastifyInstance, info: ApiInfo, operati
 	await app.register(swagger, {
 		openapi: {
 			openapi: '3.1.0',
-			info: { title: info.title, version: info.version, description: info.description },
+			info: {
+				title: info.title,
+				version: info.version,
+				description: info.description,
+				...(info.license === undefined ? {} : { license: info.license }),
+			},
+			servers: [{ url: '/', description: 'Where this document comes from.' }],
 			tags: [...info.tags],
 			components: {
-				securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer tdg_…`.' } },
+				examples: problemExamples(operations),
+				securitySchemes: {
+					apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer tdg_…`.' },
+					jwt: {
+						type: 'http',
+						scheme: 'bearer',
+						bearerFormat: 'JWT',
+						description:
+							'A token of the issuer that the operator has set (TIDINGS_JWT_*): `sub`, `exp`, the tenant in `tenant_id`, capabilities in `scope`, separated by spaces.',
+					},
+				},
 			},
-			security: [{ apiKey: [] }],
+			security: [{ apiKey: [] }, { jwt: [] }],
 		},
 		refResolver: { buildLocalReference: (json) => String(json['$id']) },
 		transform: ({ schema, url }) => {
@@ -65,77 +84,33 @@ type Described = {
 };
 type Document = { paths: Record<string, Record<string, Described>> };
 
-/** What only the document needs, so that no request pays for it. */
-function describe(schema: FastifySchema, one: Operation): FastifySchema {
-	const needs = one.access === 'public' ? 'Needs no credential.' : `Needs the capability \`${one.access}\`.`;
-	return {
-		...schema,
-		description: [one.description, needs].filter(Boolean).join('\n\n'),
-		summary: one.summary,
-		tags: [one.tag],
-		...(one.access === 'public' ? { security: [] } : { headers: headersOf(one) }),
-		response: { ...schemasOf(one.answers), ...refusals(errorsOf(one)) },
-	} as FastifySchema;
-}
-
-function headersOf(one: Operation): TSchema {
-	const optional = (description: string, more: object = {}): TSchema => Type.Optional(Type.String({ description, ...more }));
-	return Type.Object({
-		traceparent: optional('W3C Trace Context; the answer and everything it causes continue this trace.'),
-		'Tidings-Tenant': optional('Act for this tenant. Needs the capability `platform`.', { format: 'uuid' }),
-		...(one.guarded === true
-			? {
-					'If-Match': Type.String({
-						description: 'The `ETag` of what you have read, or `*`: whatever stands. Without it: 428; stale: 412.',
-					}),
-				}
-			: {}),
-		...(one.submits === true
-			? {
-					'Idempotency-Key': optional(
-						'Visible ASCII. A repeated request with the same key and body is answered as the first one was, for at least 24 hours.',
-						{ maxLength: LIMITS.idempotencyKey },
-					),
-				}
-			: {}),
-	});
-}
-
-function refusals(codes: readonly ErrorCode[]): Record<number, object> {
-	const byStatus = new Map<number, ErrorCode[]>();
-	for (const code of codes) byStatus.set(ERRORS[code].status, [...(byStatus.get(ERRORS[code].status) ?? []), code]);
-	return Object.fromEntries(
-		[...byStatus].map(([status, list]) => [
-			status,
-			{
-				description: list.map((code) => `\`${code}\`: ${ERRORS[code].title}.`).join(' '),
-				content: { [PROBLEM_TYPE]: { schema: Type.Ref('Problem') } },
-			},
-		]),
-	);
-}
-
-function answerHeaders(one: Operation, status: number): Record<string, object> {
-	const texts = {
-		'Tidings-Trace-Id': 'The trace of this request, as `traceId` in a refusal.',
-		...(status < 300 && status !== 200 ? one.headers : {}),
-		...(status === 202 && one.submits === true
-			? { 'Idempotent-Replayed': '`true` when a request with this `Idempotency-Key` was accepted before; absent otherwise.' }
-			: {}),
-		...(status === 503 ? { 'Retry-After': 'Seconds after which to repeat.' } : {}),
-	};
-	return Object.fromEntries(Object.entries(texts).map(([name, description]) => [name, { description, schema: { type: 'string' } }]));
-}
-
 function finish(document: Document, operations: readonly Operation[]): Document {
+	sayMore(document);
 	const described = Object.values(document.paths).flatMap((path) => Object.values(path));
 	for (const one of operations) {
 		const found = described.find((candidate) => candidate.operationId === one.operationId);
 		if (found === undefined) continue;
 		if (found.requestBody !== undefined) found.requestBody.required = one.bodyOptional !== true;
-		const content = found.requestBody?.content ?? found.responses['200']?.content ?? {};
-		for (const media of Object.values(content)) media.example = one.example;
+		for (const media of Object.values(found.requestBody?.content ?? {})) media.example = one.example;
+		for (const [status, example] of Object.entries(shownAnswers(one)))
+			for (const media of Object.values(found.responses[status]?.content ?? {})) media.example = example;
 		for (const [status, answer] of Object.entries(found.responses)) answer.headers = answerHeaders(one, Number(status));
 	}
 	return document;
+}
+
+/** What a schema says to readers only (`x-document`), because a check of its own says more about a fault, stands where all else stands. */
+function sayMore(part: unknown): void {
+	if (typeof part !== 'object' || part === null) return;
+	const schema = part as Record<string, unknown>;
+	if (schema['x-document'] !== undefined) Object.assign(schema, schema['x-document']);
+	delete schema['x-document'];
+	delete schema['x-form'];
+	for (const inner of Object.values(schema)) sayMore(inner);
+}
+
+/** Examples of answers by status; where there is no body to show, the operation's example is its answer. */
+function shownAnswers(one: Operation): Readonly<Record<string, unknown>> {
+	const [status = '200'] = Object.keys(one.answers);
+	return { ...(one.body === undefined ? { [status]: one.example } : {}), ...one.answerExamples };
 }

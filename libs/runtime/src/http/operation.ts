@@ -52,6 +52,8 @@ export type Operation<Body extends TSchema = TSchema, Query extends TObject = TO
 	readonly errors?: readonly ErrorCode[];
 	/** A request body to copy, or an answer where there is no body. */
 	readonly example: unknown;
+	/** Answers to operations with a body, by status: one for each that has a body of its own. */
+	readonly answerExamples?: Readonly<Record<number, unknown>>;
 	handle(request: OperationRequest<Static<Body>, Static<Query>>, reply: FastifyReply): unknown;
 };
 
@@ -94,8 +96,9 @@ export function errorsOf(one: Operation): ErrorCode[] {
 			'malformed-request',
 			...(one.access === 'public'
 				? []
-				: (['credential-missing', 'credential-refused', 'capability-missing', 'not-found', 'dependency-away'] as const)),
+				: (['credential-missing', 'credential-refused', 'capability-missing', 'rate-limited', 'not-found', 'dependency-away'] as const)),
 			...(one.body === undefined ? [] : (['body-too-large', 'unsupported-media-type', 'invalid-request', 'overloaded'] as const)),
+			...(one.method === 'DELETE' ? (['unsupported-media-type'] as const) : []),
 			...(one.submits === true ? (['idempotency-in-flight', 'idempotency-mismatch', 'tenant-not-active'] as const) : []),
 			...(one.guarded === true ? (['precondition-failed', 'precondition-required'] as const) : []),
 			...(one.errors ?? []),

@@ -12,10 +12,13 @@ const LONGEST_POINTER = 200;
 /** Seconds after which a caller may repeat when the database is away. */
 const AWAY_RETRY_SECONDS = 2;
 
+/** A step of a path that holds an address: paths of ours never do. */
+const ADDRESS_STEP = /[^/]*(?:@|%40)[^/]*/gi;
+
 /** What a status line, headers and body of a refusal are made of. */
 export type RenderedProblem = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: string };
 
-/** Renders a refusal. `instance` is the path of the request; a query may hold addresses and never stands in an answer. */
+/** Renders a refusal. `instance` is the path of the request, without addresses; a query may hold them, too, and never stands in an answer. */
 export function renderProblem(problem: Problem, at: { instance: string; traceId: string }): RenderedProblem {
 	const { status, title } = ERRORS[problem.code];
 	const more = problem.faults.length - LISTED_FAULTS;
@@ -24,7 +27,7 @@ export function renderProblem(problem: Problem, at: { instance: string; traceId:
 		title,
 		status,
 		detail: more > 0 ? `${problem.message} The first ${LISTED_FAULTS} faults are listed; there are ${more} more.` : problem.message,
-		instance: at.instance,
+		instance: at.instance.replace(ADDRESS_STEP, '*'),
 		code: problem.code,
 		traceId: at.traceId,
 		errors: problem.faults
@@ -36,7 +39,7 @@ export function renderProblem(problem: Problem, at: { instance: string; traceId:
 		headers: {
 			'content-type': PROBLEM_TYPE,
 			...(problem.retryAfterSeconds === null ? {} : { 'retry-after': String(problem.retryAfterSeconds) }),
-			...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+			...(status === 401 ? { 'www-authenticate': problem.code === 'credential-refused' ? 'Bearer error="invalid_token"' : 'Bearer' } : {}),
 		},
 		body,
 	};

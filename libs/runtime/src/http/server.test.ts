@@ -188,6 +188,16 @@ test('a problem has every field, and an answer carries its trace and its headers
 	});
 });
 
+test('an address in a path or in the name of a query field is not said again', async () => {
+	const paths = ['/v1/zoemark@example.com', '/v1/things/zoemark%40example.com', `/v1/things/${newId()}?zoemark@example.com=1`];
+	for (const path of paths) {
+		const { status, body } = await call(path);
+		expect(status).toBeGreaterThanOrEqual(400);
+		expect(JSON.stringify(body)).not.toContain('zoemark');
+	}
+	expect((await call('/v1/a/zoemark@example.com/b')).body.instance).toBe('/v1/a/*/b');
+});
+
 test.each([
 	['POST', '/v1/things/x', 'GET, HEAD'],
 	['GET', '/v1/things:batch', 'POST'],
@@ -282,7 +292,7 @@ test.each([
 ])('the key %j is answered %i %s, also with a body that cannot be read', async (key, status, code) => {
 	const { headers, body, ...rest } = await call('/v1/things', { key, raw: '{' });
 	expect([rest.status, body.code]).toEqual([status, code]);
-	if (status === 401) expect(headers['www-authenticate']).toBe('Bearer');
+	if (status === 401) expect(headers['www-authenticate']).toBe(code === 'credential-missing' ? 'Bearer' : 'Bearer error="invalid_token"');
 	else expect(body.detail).toContain('`messages:send`');
 });
 
@@ -353,7 +363,7 @@ test('the OpenAPI document names every operation with its errors and example, an
 		required: true,
 		content: { 'application/json': { example: {}, schema: { properties: { items: { items: { $ref: '#/components/schemas/Thing' } } } } } },
 	});
-	expect(Object.keys(batch.responses)).toEqual(['200', '400', '401', '403', '404', '409', '413', '415', '422', '500', '503']);
+	expect(Object.keys(batch.responses)).toEqual(['200', '400', '401', '403', '404', '409', '413', '415', '422', '429', '500', '503']);
 	expect(batch.responses['422'].content['application/problem+json'].schema).toEqual({ $ref: '#/components/schemas/Problem' });
 	expect(batch.parameters.map((one: { name: string }) => one.name)).toContain('Idempotency-Key');
 	expect(body.paths['/v1/things/{id}:break'].post.requestBody.required).toBe(false);
@@ -373,7 +383,7 @@ test('a method that nobody knows is told which there are', async () => {
 	socket.write('FOO /v1/things HTTP/1.1\r\nHost: a\r\n\r\n');
 	const reply = await text(socket);
 	expect(reply).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n/);
-	expect(reply).toMatch(/\r\nallow: GET, HEAD, POST\r\n/);
+	expect(reply).toMatch(/\r\nallow: GET, HEAD, POST, PUT, PATCH, DELETE\r\n/);
 	expect(JSON.parse(reply.slice(reply.indexOf('\r\n\r\n')))).toMatchObject({ code: 'method-not-allowed', status: 405 });
 });
 

@@ -2,7 +2,7 @@ import { continueTrace, LIMITS, monotonic, Problem } from '@tidings/model';
 import type { Logger, Metrics } from '@tidings/telemetry';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type TSchema, Type } from 'typebox';
-import { type Caller, type CredentialSource, createAuthenticate } from './authenticate.js';
+import { type Authenticate, type AuthenticateOptions, type Caller, type CredentialSource, createAuthenticate } from './authenticate.js';
 import { answerBrokenRequest } from './broken-request.js';
 import { requireIfMatch } from './etag.js';
 import { readJsonBody } from './json-body.js';
@@ -10,6 +10,7 @@ import { type ApiInfo, gatherOpenApi, PROBLEM_SCHEMA } from './openapi.js';
 import { ID_PARAMS, NO_QUERY, type Operation, operation, pathPatternOf, routePathOf, schemasOf } from './operation.js';
 import { problemOf, renderProblem } from './problem.js';
 import { createReadBody } from './read-body.js';
+import { serveReference } from './serve-reference.js';
 import { traceRequests } from './trace-requests.js';
 import { createValidatorCompiler } from './validate.js';
 
@@ -22,6 +23,8 @@ export type HttpServerOptions = {
 	/** Schemas that operations refer to by `$id`. */
 	readonly schemas: readonly TSchema[];
 	readonly credentials: CredentialSource;
+	/** Tokens and the throttle; default: API keys only, and nobody is throttled. */
+	readonly callers?: AuthenticateOptions;
 	/** Whether an error means that the database is away, so that the caller is told to repeat. */
 	readonly isAway: (error: unknown) => boolean;
 	/** Bytes of a request body at most; default 40,000,000. */
@@ -36,6 +39,9 @@ const REQUEST_TIMEOUT_MS = 120_000;
 /** As long as a request line can be: an id that is too long is no other fault than one that is wrong. */
 const LONGEST_URL = 16_384;
 
+/** A body that took longer to arrive is judged by who its caller is now: a tenant may be suspended by then, or a key revoked. */
+const SLOW_BODY_MS = 1_000;
+
 /** Parsed, a body takes several times its bytes. */
 const BODIES_LIMIT = 128_000_000;
 
@@ -49,12 +55,14 @@ const HEADERS = {
 	'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 };
 
-/** Makes the HTTP face of a service: operations, `GET /openapi.json`, and a problem for everything else. It does not listen yet. */
+/** Makes the HTTP face of a service: operations, `GET /openapi.json`, the page `/docs` about them, and a problem for everything else. It does not listen yet. */
 export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
 	const bodyLimit = options.bodyLimit ?? LIMITS.requestBytes;
 	const refuse = createRefuse(options);
 	const app = fastify({
 		logger: false,
+		// Its own refusal has no body: ours has.
+		http: { requireHostHeader: false },
 		routerOptions: { maxParamLength: LONGEST_URL },
 		requestTimeout: REQUEST_TIMEOUT_MS,
 		return503OnClosing: false,
@@ -80,17 +88,22 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
 	app.addHook('onRequest', (request, reply, done) => {
 		request.answer = reply.raw;
 		reply.headers(HEADERS).header('tidings-trace-id', request.trace.traceId);
-		if (isReadable(request.url)) done();
-		else done(new Problem('malformed-request', 'The query holds a `%` that begins no UTF-8 character (RFC 3986).'));
+		if (request.raw.httpVersion === '1.1' && request.raw.headers.host === undefined)
+			done(new Problem('malformed-request', 'The header `Host` is missing (RFC 9112).'));
+		else if (!isReadable(request.url))
+			done(new Problem('malformed-request', 'The query holds a `%` that begins no UTF-8 character (RFC 3986).'));
+		// Before the library looks at a body, or asks for one.
+		else if (request.is404) done(wrongPath(request, reply, operations));
+		else done();
 	});
 	app.addHook('onResponse', createReport(options));
 	await gatherOpenApi(app, options.info, operations);
-	addOperations(app, operations, options.credentials);
+	await serveReference(app, options.info.title);
+	addOperations(app, operations, createAuthenticate(options.credentials, options.callers));
 	return app;
 }
 
-function addOperations(app: FastifyInstance, operations: readonly Operation[], credentials: CredentialSource): void {
-	const authenticate = createAuthenticate(credentials);
+function addOperations(app: FastifyInstance, operations: readonly Operation[], authenticate: Authenticate): void {
 	for (const one of operations) {
 		const { access } = one;
 		app.route({
@@ -124,13 +137,24 @@ function addOperations(app: FastifyInstance, operations: readonly Operation[], c
 			handler: (request, reply) => {
 				const { span } = request;
 				const given = request as Parameters<Operation['handle']>[0];
-				if (span === null) return one.handle(given, reply);
-				// The step was lost while the body was read, and the caller is known only now.
-				span.set({ 'tidings.tenant.id': request.caller?.tenant.id });
-				return span.run(() => one.handle(given, reply));
+				const handle = (): unknown => {
+					if (span === null) return one.handle(given, reply);
+					// The step was lost while the body was read, and the caller is known only now.
+					span.set({ 'tidings.tenant.id': request.caller?.tenant.id });
+					return span.run(() => one.handle(given, reply));
+				};
+				if (access === 'public' || one.body === undefined || reply.elapsedTime < SLOW_BODY_MS) return handle();
+				return askAgain(request, one, authenticate.again).then(handle);
 			},
 		});
 	}
+}
+
+/** Judges a request once more by what is known of its caller now. */
+async function askAgain(request: FastifyRequest, one: Operation, again: Authenticate['again']): Promise<void> {
+	const caller = await again(request, one.access as Exclude<Operation['access'], 'public'>);
+	request.caller = caller;
+	refuseUntimely(request, one, caller);
 }
 
 /** What is known to be refused before the body is read: messages for a tenant that takes none, and a change that does not say what it has seen. */
@@ -140,6 +164,13 @@ function refuseUntimely(request: FastifyRequest, one: Operation, { tenant }: Cal
 		throw new Problem('tenant-not-active', `The tenant is ${why}: it takes no messages. Nothing was written.`);
 	}
 	if (one.guarded === true) requireIfMatch(request);
+	if (one.method === 'DELETE' && one.body === undefined) refuseBody(request.headers);
+}
+
+/** What would be ignored is refused: somebody may have meant something by it. Bodies of GET are not read at all. */
+function refuseBody(headers: FastifyRequest['headers']): void {
+	if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
+		throw new Problem('malformed-request', 'This operation takes no body: send none.');
 }
 
 /** Faults that the schema found in the body of an operation that collects them. Throws what makes the rest pointless: a body that cannot be read, or a wrong query. */
@@ -161,13 +192,16 @@ function createRefuse(options: HttpServerOptions): (error: unknown, request: Fas
 		if (problem.code === 'internal-error') options.log.error({ traceId, spanId, err: problem.cause ?? problem }, 'request failed');
 		else if (problem.code === 'dependency-away' && monotonic() >= quietUntil) {
 			quietUntil = monotonic() + AWAY_QUIET_MS;
-			options.log.warn({ traceId, spanId, err: problem.cause }, 'database away');
+			options.log.warn({ traceId, spanId, err: problem.cause }, 'a dependency is away');
 		}
 		if (request.operation?.submits === true) options.metrics.acceptRefusalsTotal.inc({ reason: problem.code });
 		const { status, headers, body } = renderProblem(problem, { instance: request.url.split('?', 1)[0] ?? '', traceId });
 		if (status >= 500) request.span?.fail(problem.code);
 		// Bytes, so that no charset is added: JSON has none.
-		return reply.code(status).headers(headers).send(Buffer.from(body));
+		return reply
+			.code(status)
+			.headers({ ...HEADERS, 'tidings-trace-id': traceId, ...headers })
+			.send(Buffer.from(body));
 	};
 }
 

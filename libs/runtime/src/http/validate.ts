@@ -24,6 +24,8 @@ export function createValidatorCompiler(schemas: readonly TSchema[]): FastifySch
 		formats.default(ajv);
 		// The library's own takes `urn:uuid:…` too, and versions that do not exist.
 		ajv.addFormat('uuid', isUuid);
+		// Whoever reads a time or an address says more about a wrong one; here the words are for the document.
+		for (const format of ['date-time', 'idn-email']) ajv.addFormat(format, true);
 		for (const schema of schemas) ajv.addSchema(schema);
 	}
 	return ({ schema, httpPart }) => {

@@ -1,6 +1,15 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import { createMaskAnswer, hashOfAddress, maskAddress, maskDedupeKey, readAddress, readDomain, storedDedupeKey } from './address.js';
+import {
+	createMaskAnswer,
+	hashOfAddress,
+	maskAddress,
+	maskAddressesIn,
+	maskDedupeKey,
+	readAddress,
+	readDomain,
+	storedDedupeKey,
+} from './address.js';
 
 test.each([
 	['ann@example.com', 'ann@example.com'],
@@ -93,6 +102,24 @@ test('masked addresses show their first character and their domain, in answers t
 	expect(createMaskAnswer([])('5.1.1 <ann@example.com>: user "bo@example.org" unknown')).toBe(
 		'5.1.1 <a•••@example.com>: user "b•••@example.org" unknown',
 	);
+});
+
+test.each([
+	['a@b', 'a•••@b'],
+	['a@b@', 'a•••@'],
+	['@a@b', '@•••@b'],
+	['@b a@ @ @@', '@b a@ @ @@'],
+	['to:<ann@b.c>,(bo@b.c)', 'to:<a•••@b.c>,(b•••@b.c)'],
+	['a=b@c d', 'a•••@c d'],
+])('the addresses in %j are masked: %j', (text, masked) => {
+	expect(maskAddressesIn(text)).toBe(masked);
+});
+
+test('a long text without an address is looked through once, not once from each of its characters', async () => {
+	const text = `${'a'.repeat(500_000)} @`;
+	expect(maskAddressesIn(text) === text).toBe(true);
+	// Lets the time limit of the test strike: a minute would have passed.
+	await new Promise((resolve) => setTimeout(resolve));
 });
 
 test('an answer shows no local part of the own addresses, in whatever case and however it is written', () => {

@@ -83,6 +83,15 @@ export function createMaskAnswer(addresses: readonly string[]): (answer: string)
 
 const WORDS = /[\p{L}\p{M}\p{N}]+/gu;
 
-function maskAddressesIn(text: string): string {
-	return text.replaceAll(/[^\s<>()[\]"',;:]+@[^\s<>()[\]"',;:]+/gu, maskAddress);
+/** A text with every address in it masked. */
+export function maskAddressesIn(text: string): string {
+	return text.replaceAll(PIECES, (piece) => (isAddress(piece) ? maskAddress(piece) : piece));
+}
+
+/** What can be an address, whole or not at all. One pass: a pattern with the `@` in its middle is tried anew from each character of a text that has none. */
+const PIECES = /[^\s<>()[\]"',;:]+/gu;
+
+function isAddress(piece: string): boolean {
+	const at = piece.indexOf('@', 1);
+	return at > 0 && at < piece.length - 1;
 }

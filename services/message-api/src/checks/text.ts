@@ -4,6 +4,10 @@ const NOT_IN_A_LINE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]|\p{Surrogate}/u;
 /** What may not stand in a text of several lines: the same without tab, CR, LF, the C1 range and the Unicode line breaks. */
 const NOT_IN_A_TEXT = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]|\p{Surrogate}/u;
 
+/** The same for readers of the document: what `faultOfLine` and `faultOfText` refuse. */
+export const LINE_FORM = { 'x-document': { pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$` } };
+export const TEXT_FORM = { 'x-document': { pattern: String.raw`^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]*$` } };
+
 /** Says what is wrong with a text that must be one line, such as a subject or a name; null when nothing is. */
 export function faultOfLine(text: string): string | null {
 	return describe(NOT_IN_A_LINE.exec(text), 'Control characters, line breaks and lone surrogates may not stand here');

@@ -1,6 +1,8 @@
 import { LANES, LIMITS } from '@tidings/model';
 import { type TSchema, Type } from 'typebox';
+import { LINE_FORM, TEXT_FORM } from '../checks/text.js';
 
+const NEEDED_LINE = { 'x-document': { ...LINE_FORM['x-document'], minLength: 1 } };
 const closed = { additionalProperties: false } as const;
 
 /** Texts by name. Written out, because a pattern for names would let one with a line break pass unchecked. */
@@ -9,7 +11,8 @@ function texts(description: string, most: { entries: number; length: number }): 
 	return Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties, maxProperties: most.entries, description });
 }
 
-const addressText = (description: string): TSchema => Type.String({ minLength: 1, maxLength: LIMITS.address, description });
+const addressText = (description: string): TSchema =>
+	Type.String({ minLength: 1, maxLength: LIMITS.address, format: 'idn-email', description });
 
 /** A mailbox: an address, or an address with a name. */
 const MailboxSchema = Type.Union(
@@ -18,7 +21,7 @@ const MailboxSchema = Type.Union(
 		Type.Object(
 			{
 				address: addressText('One plain address.'),
-				name: Type.Optional(Type.String({ maxLength: LIMITS.displayName, description: 'The name that people see.' })),
+				name: Type.Optional(Type.String({ ...LINE_FORM, maxLength: LIMITS.displayName, description: 'The name that people see.' })),
 			},
 			closed,
 		),
@@ -32,7 +35,7 @@ const MailboxSchema = Type.Union(
 const mailboxes = (most: number, least: number, description: string): TSchema =>
 	Type.Array(Type.Ref('Mailbox'), { minItems: least, maxItems: most, description });
 const time = (description: string): TSchema =>
-	Type.Optional(Type.String({ maxLength: 40, description: `${description} RFC 3339 with a zone.` }));
+	Type.Optional(Type.String({ maxLength: 40, format: 'date-time', description: `${description} RFC 3339 with a zone.` }));
 
 const AttachmentSchema = Type.Object(
 	{
@@ -52,13 +55,15 @@ const MailSchema = Type.Object(
 		bcc: Type.Optional(mailboxes(LIMITS.bcc, 0, 'Who gets a copy, seen by nobody.')),
 		replyTo: Type.Optional(Type.Ref('Mailbox')),
 		from: Type.Optional(Type.Ref('Mailbox')),
-		subject: Type.Optional(Type.String({ maxLength: LIMITS.subject, description: 'One line. Needed.' })),
+		subject: Type.Optional(Type.String({ ...NEEDED_LINE, maxLength: LIMITS.subject, description: 'One line. Needed.' })),
 		text: Type.Optional(
-			Type.String({ maxLength: LIMITS.bodyCharacters, description: 'The body as plain text. `text` or `html` is needed.' }),
+			Type.String({ ...TEXT_FORM, maxLength: LIMITS.bodyCharacters, description: 'The body as plain text. `text` or `html` is needed.' }),
 		),
-		html: Type.Optional(Type.String({ maxLength: LIMITS.bodyCharacters, description: 'The body as HTML.' })),
+		html: Type.Optional(Type.String({ ...TEXT_FORM, maxLength: LIMITS.bodyCharacters, description: 'The body as HTML.' })),
 		template: Type.Optional(Type.Unknown({ description: 'Not available in this release: refused with `not-available`.' })),
-		attachments: Type.Optional(Type.Array(AttachmentSchema, { maxItems: LIMITS.attachments })),
+		attachments: Type.Optional(
+			Type.Array(AttachmentSchema, { maxItems: LIMITS.attachments, description: 'Files that go with it, and images in its HTML.' }),
+		),
 		headers: Type.Optional(
 			texts(
 				'Further headers: `X-*`, `List-*`, `Auto-Submitted`, `Precedence`; `References` and `In-Reply-To` with message ids. A line, with its name, has at most 998 characters.',
@@ -70,6 +75,7 @@ const MailSchema = Type.Object(
 		),
 		type: Type.Optional(
 			Type.String({
+				...LINE_FORM,
 				minLength: 1,
 				maxLength: LIMITS.type,
 				description: 'What kind of message it is, for lists and retry policies. Default `mail`.',
@@ -86,6 +92,7 @@ const MailSchema = Type.Object(
 		),
 		dedupeKey: Type.Optional(
 			Type.String({
+				...LINE_FORM,
 				minLength: 1,
 				maxLength: LIMITS.dedupeKey,
 				description: 'A second mail with the same key and the same `to` is not accepted again.',
@@ -97,7 +104,12 @@ const MailSchema = Type.Object(
 			texts('Your own marks; messages can be found by them.', { entries: LIMITS.metadataKeys, length: LIMITS.metadataValue }),
 		),
 	},
-	{ $id: 'Mail', ...closed, description: 'A mail to send.' },
+	{
+		$id: 'Mail',
+		...closed,
+		description: 'A mail to send.',
+		'x-document': { required: ['to', 'subject'], anyOf: [{ required: ['text'] }, { required: ['html'] }] },
+	},
 );
 
 /** Several mails at once. */

@@ -1,101 +1,115 @@
 import type { Db } from '@tidings/db';
-import { CAPABILITIES, type Capability, now, Problem } from '@tidings/model';
-import { type Caller, callerOf, type Operation, operation } from '@tidings/runtime';
-import { type Static, Type } from 'typebox';
-import { beginChecks, type Faults, lineOf, listOf, type Raw, refuseFaulty } from '../checks/faults.js';
-import { readTime } from '../checks/time.js';
-import { createApiKey } from '../create-api-key.js';
-import { nullable, timeText } from './shapes.js';
-
-const closed = { additionalProperties: false } as const;
-const Name = Type.String({ minLength: 1, maxLength: 100 });
-const NewApiKey = Type.Object(
-	{
-		name: Name,
-		capabilities: Type.Array(Type.Enum([...CAPABILITIES]), {
-			minItems: 1,
-			maxItems: CAPABILITIES.length,
-			description: 'Of those that the caller holds.',
-		}),
-		expiresAt: Type.Optional(Type.String({ maxLength: 40, description: 'RFC 3339, in the future. Default: never.' })),
-	},
-	{ $id: 'NewApiKey', ...closed },
-);
-const ApiKey = Type.Object(
-	{
-		id: Type.String({ format: 'uuid' }),
-		key: Type.String({ description: 'The key itself. It is shown now and never again.' }),
-		keyId: Type.String({ description: 'Its public part, as audits show it.' }),
-		name: Type.String(),
-		capabilities: Type.Array(Type.String()),
-		createdAt: timeText('When it was made.'),
-		expiresAt: nullable(timeText('When it stops working.')),
-	},
-	{ $id: 'ApiKey' },
-);
+import { now } from '@tidings/model';
+import { callerOf, type Operation, operation } from '@tidings/runtime';
+import { Type } from 'typebox';
+import { type CreatedKey, createApiKey } from '../create-api-key.js';
+import { noSuchKey } from '../take-api-key.js';
+import {
+	ApiKeySchema,
+	CREATED_EXAMPLE,
+	CreatedApiKeySchema,
+	KEY_EXAMPLE,
+	NewApiKeySchema,
+	RotationSchema,
+	showKey,
+} from './api-key-shape.js';
+import { readNewKey } from './read-api-key.js';
+import { PAGE_QUERY, pageOf, pageSchema, readPage } from './shapes.js';
 
 /** Schemas that these operations refer to. */
-export const API_KEY_SCHEMAS = [NewApiKey, ApiKey];
+export const API_KEY_SCHEMAS = [NewApiKeySchema, RotationSchema, ApiKeySchema, CreatedApiKeySchema];
 
-/** `POST /v1/api-keys`. */
+const shared = { tag: 'Tenants', access: 'tenant:admin' } as const;
+
+/** Making API keys and looking at them; acts on them are in `api-key-acts.ts`. */
 export function apiKeyOperations(db: Db): Operation[] {
-	return [apiKeyOperation(db)];
+	return [createOperation(db), listOperation(db), oneOperation(db)];
 }
 
-function apiKeyOperation(db: Db): Operation {
+function createOperation(db: Db): Operation {
 	return operation({
+		...shared,
 		method: 'POST',
 		path: '/v1/api-keys',
 		operationId: 'createApiKey',
-		tag: 'Tenants',
-		access: 'tenant:admin',
 		summary: 'Make an API key',
-		description: 'Nobody can give what they do not hold; `platform` only for the platform itself.',
+		description:
+			'Nobody can give what they do not hold; `platform` only for the platform itself. The key is shown in this answer only: what is stored is a hash.',
 		body: Type.Ref('NewApiKey'),
 		collectsFaults: true,
-		answers: { 201: Type.Ref('ApiKey') },
+		answers: { 201: Type.Ref('CreatedApiKey') },
+		headers: { Location: 'The key: `/v1/api-keys/{id}`.' },
 		example: { name: 'shop', capabilities: ['messages:send', 'messages:read'] },
+		answerExamples: { 201: CREATED_EXAMPLE },
 		handle: async (request, reply) => {
 			const caller = callerOf(request);
-			const { name, capabilities, expiresAt } = readKey(beginChecks(request), request.body as Static<typeof NewApiKey>, caller);
+			const wanted = readNewKey(request, caller);
 			const who = { actor: caller.actor, traceId: request.trace.traceId };
-			const key = await db.prisma.$transaction((tx) =>
-				createApiKey(tx, who, { tenantId: caller.tenant.id, name, capabilities, expiresAt }),
-			);
-			reply.code(201);
-			return {
-				id: key.id,
-				key: key.text,
-				keyId: key.keyId,
-				name,
-				capabilities,
-				createdAt: key.createdAt.toISOString(),
-				expiresAt: expiresAt?.toISOString() ?? null,
-			};
+			const made = await db.prisma.$transaction((tx) => createApiKey(tx, who, { tenantId: caller.tenant.id, ...wanted }));
+			reply.code(201).header('location', `/v1/api-keys/${made.id}`);
+			return showCreated(made);
 		},
 	});
 }
 
-function readKey(
-	{ raw, faults }: { raw: Raw; faults: Faults },
-	body: Static<typeof NewApiKey>,
-	caller: Caller,
-): { name: string; capabilities: readonly Capability[]; expiresAt: Date | null } {
-	lineOf(raw, 'name', '', faults);
-	const given = faults.isTooLong('/expiresAt') ? undefined : raw['expiresAt'];
-	const expiresAt = typeof given === 'string' ? readTime(given) : null;
-	if (typeof given === 'string' && expiresAt === null)
-		faults.add('/expiresAt', 'bad-format', '`expiresAt` must be an RFC 3339 time with a zone.');
-	if (expiresAt !== null && expiresAt <= now()) faults.add('/expiresAt', 'in-the-past', 'This time has passed already.');
-	const wanted = listOf(raw['capabilities'], CAPABILITIES.length);
-	for (const [index, capability] of wanted.entries()) {
-		if (wanted.indexOf(capability) < index) faults.add(`/capabilities/${index}`, 'duplicate', 'This capability stands twice.');
-		if (capability === 'platform' && caller.tenant.kind !== 'PLATFORM')
-			faults.add(`/capabilities/${index}`, 'platform-only', 'Only keys of the platform itself may hold it.');
-	}
-	refuseFaulty(faults);
-	const lacking = body.capabilities.filter((one) => !caller.capabilities.has(one));
-	if (lacking.length > 0)
-		throw new Problem('capability-missing', `Nobody can give what they do not hold: ${lacking.map((one) => `\`${one}\``).join(', ')}.`);
-	return { name: body.name, capabilities: body.capabilities, expiresAt };
+function listOperation({ prisma }: Db): Operation {
+	return operation({
+		...shared,
+		method: 'GET',
+		path: '/v1/api-keys',
+		operationId: 'listApiKeys',
+		summary: 'List API keys, newest first',
+		query: Type.Object(
+			{
+				...PAGE_QUERY,
+				active: Type.Optional(
+					Type.Enum(['true', 'false', 'all'], { description: '`true`: neither revoked nor expired; `false`: the others. Default `true`.' }),
+				),
+			},
+			{ additionalProperties: false },
+		),
+		answers: { 200: pageSchema(Type.Ref('ApiKey')) },
+		example: { data: [KEY_EXAMPLE], nextCursor: null },
+		handle: async (request) => {
+			const { limit, before } = readPage(request.query);
+			const { active = 'true' } = request.query;
+			const rows = await prisma.apiKey.findMany({
+				where: {
+					tenantId: callerOf(request).tenant.id,
+					...(active === 'all' ? {} : active === 'true' ? works(now()) : { NOT: works(now()) }),
+					...(before === undefined ? {} : { id: { lt: before } }),
+				},
+				orderBy: { id: 'desc' },
+				take: limit + 1,
+			});
+			const page = pageOf(rows, limit);
+			return { data: page.rows.map(showKey), nextCursor: page.nextCursor };
+		},
+	});
+}
+
+function works(at: Date) {
+	return { revokedAt: null, OR: [{ expiresAt: null }, { expiresAt: { gt: at } }] };
+}
+
+function oneOperation({ prisma }: Db): Operation {
+	return operation({
+		...shared,
+		method: 'GET',
+		path: '/v1/api-keys/{id}',
+		operationId: 'getApiKey',
+		summary: 'An API key',
+		answers: { 200: Type.Ref('ApiKey') },
+		example: KEY_EXAMPLE,
+		handle: async (request) => {
+			const key = await prisma.apiKey.findFirst({ where: { id: request.params.id, tenantId: callerOf(request).tenant.id } });
+			if (key === null) throw noSuchKey();
+			return showKey(key);
+		},
+	});
+}
+
+/** A key that was just made, with itself. */
+export function showCreated({ text, stored }: CreatedKey): object {
+	return { key: text, ...showKey(stored) };
 }

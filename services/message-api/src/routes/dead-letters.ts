@@ -1,28 +1,32 @@
-import { type Db, findLetter, findMessage, type LetterFilter, type LetterRow, listLetters } from '@tidings/db';
+import { type Db, findLetter, findMessage, type LetterFilter } from '@tidings/db';
 import { CATEGORIES, CHANNELS, DEAD_LETTER_SOURCES, DEAD_LETTER_STATUSES, LIMITS, Problem } from '@tidings/model';
 import { type Caller, callerOf, type Operation, operation } from '@tidings/runtime';
 import { Type } from 'typebox';
+import { TEXT_FORM } from '../checks/text.js';
 import { LetterDetailsSchema, LetterSchema, showLetter } from './letter-shape.js';
 import { readAttempts, readContent } from './message-details.js';
-import { createAnswerMask, showMessage } from './message-shape.js';
-import { refuseControls, timeIn } from './read-query.js';
-import { PAGE_QUERY, pageOf, pageSchema, readPage } from './shapes.js';
+import { showMessage } from './message-shape.js';
+import { refuseControls, timeField, timeIn } from './read-query.js';
+import { createRecordMasks } from './record-masks.js';
+import { searchLetters } from './search-letters.js';
+import { PAGE_QUERY, pageSchema, readPage } from './shapes.js';
 
 const Query = Type.Object(
 	{
 		...PAGE_QUERY,
-		status: Type.Optional(Type.Enum([...DEAD_LETTER_STATUSES])),
-		source: Type.Optional(Type.Enum([...DEAD_LETTER_SOURCES])),
-		channel: Type.Optional(Type.Enum([...CHANNELS])),
-		category: Type.Optional(Type.Enum([...CATEGORIES])),
-		type: Type.Optional(Type.String({ maxLength: LIMITS.type })),
-		createdAfter: Type.Optional(Type.String({ maxLength: 40, description: 'RFC 3339: written then or later.' })),
-		createdBefore: Type.Optional(Type.String({ maxLength: 40, description: 'RFC 3339: written before.' })),
+		status: Type.Optional(Type.Enum([...DEAD_LETTER_STATUSES], { description: '`PENDING` waits for a person.' })),
+		source: Type.Optional(Type.Enum([...DEAD_LETTER_SOURCES], { description: 'Why it is a dead letter.' })),
+		channel: Type.Optional(Type.Enum([...CHANNELS], { description: 'What it was to be delivered by.' })),
+		category: Type.Optional(Type.Enum([...CATEGORIES], { description: 'Kind of the last refusal.' })),
+		type: Type.Optional(Type.String({ ...TEXT_FORM, maxLength: LIMITS.type, description: "The message's type, in full." })),
+		createdAfter: timeField('Written then or later.'),
+		createdBefore: timeField('Written before.'),
 		text: Type.Optional(
 			Type.String({
+				...TEXT_FORM,
 				minLength: 1,
 				maxLength: 200,
-				description: 'Stands somewhere in `error` or `type`, in upper or lower case; taken literally.',
+				description: 'Stands somewhere in `error` or `type` as you see them, in upper or lower case; taken literally.',
 			}),
 		),
 	},
@@ -103,9 +107,7 @@ export function deadLetterOperations(db: Db): Operation[] {
 			const caller = callerOf(request);
 			const { limit, before } = readPage(request.query);
 			const filter = { ...readFilter(request.query), ...(before === undefined ? {} : { before }) };
-			const page = pageOf(await listLetters(db.pool, caller.tenant.id, filter, limit + 1), limit);
-			const maskOf = await createMaskOf(db, caller, page.rows);
-			return { data: page.rows.map((row) => showLetter(row, maskOf(row))), nextCursor: page.nextCursor };
+			return await searchLetters(db, caller, filter, limit);
 		},
 	});
 	const one = operation({
@@ -121,7 +123,7 @@ export function deadLetterOperations(db: Db): Operation[] {
 			const row = await findLetter(db.pool, caller.tenant.id, request.params.id);
 			if (row === null) throw new Problem('not-found', 'There is no such dead letter.');
 			const { envelope, ...letter } = row;
-			const mask = (await createMaskOf(db, caller, [row]))(row);
+			const mask = (await createRecordMasks(db, caller, [row.recordId]))(row.recordId);
 			return {
 				...showLetter(letter, mask),
 				envelope: mask === null ? envelope : mask(envelope),
@@ -142,21 +144,6 @@ async function readRecord(db: Db, caller: Caller, recordId: string): Promise<obj
 		sees ? readContent(db, caller.tenant.id, recordId) : null,
 	]);
 	return { ...showMessage(row, caller), lastAttempts: attempts.reverse().slice(0, MOST_ATTEMPTS), content };
-}
-
-/** Makes what masks the text of each letter for a caller who may not read content: with the addresses of its record. */
-async function createMaskOf(
-	{ prisma }: Db,
-	caller: Caller,
-	rows: readonly LetterRow[],
-): Promise<(row: LetterRow) => ReturnType<typeof createAnswerMask> | null> {
-	if (caller.capabilities.has('content:read')) return () => null;
-	const ids = rows.flatMap((row) => (row.recordId === null ? [] : [row.recordId]));
-	const where = { tenantId: caller.tenant.id, id: { in: ids } };
-	const recipients = ids.length === 0 ? [] : await prisma.sendRecipient.findMany({ where, select: { id: true, address: true } });
-	const addresses = new Map<string, string[]>(ids.map((id) => [id, []]));
-	for (const { id, address } of recipients) addresses.get(id)?.push(address);
-	return (row) => createAnswerMask(addresses.get(row.recordId ?? '') ?? []);
 }
 
 function readFilter(query: Readonly<Record<string, string>>): LetterFilter {

@@ -3,6 +3,7 @@ import { CATEGORIES, CHANNELS, DEAD_LETTER_SOURCES, DEAD_LETTER_STATUSES } from 
 import { type Static, type TObject, Type } from 'typebox';
 import { ContentSchema } from './message-details.js';
 import { MessageSchema } from './message-shape.js';
+import type { TextMask } from './record-masks.js';
 import { nullable, timeText } from './shapes.js';
 
 const text = (description: string) => nullable(Type.String({ description }));
@@ -31,7 +32,7 @@ const LETTER_FIELDS = {
 	topic: text('`BROKER_POISON`: where the topic message was published.'),
 	messageId: text('`BROKER_POISON`: the id that it had there.'),
 	resolution: text('How it was closed.'),
-	note: text('What was noted at its closing.'),
+	note: text('What was noted at its closing, addresses masked without the capability `content:read`.'),
 	actor: text('Who closed it.'),
 	createdAt: timeText('When it was written.'),
 	closedAt: nullable(timeText('When it was closed.')),
@@ -79,12 +80,13 @@ export const LetterDetailsSchema = Type.Object(
 	{ $id: 'DeadLetterDetails', description: 'A dead letter, and the message that it is about.' },
 );
 
-/** Shows a letter. `mask` hides addresses in what went wrong; null for those who may read them. */
-export function showLetter(row: LetterRow, mask: ((text: string | null) => string | null) | null): Static<typeof LetterSchema> {
-	const { createdAt, closedAt, error, ...same } = row;
+/** Shows a letter. `mask` hides addresses in what went wrong and what was noted; null for those who may read them. */
+export function showLetter(row: LetterRow, mask: TextMask): Static<typeof LetterSchema> {
+	const { createdAt, closedAt, error, note, ...same } = row;
 	return {
 		...same,
 		error: mask === null ? error : mask(error),
+		note: mask === null ? note : mask(note),
 		createdAt: createdAt.toISOString(),
 		closedAt: closedAt === null ? null : closedAt.toISOString(),
 	};

@@ -1,5 +1,5 @@
 import { type AcceptResult, type Db, findMessage } from '@tidings/db';
-import { LIMITS } from '@tidings/model';
+import { LIMITS, SEND_STATUSES } from '@tidings/model';
 import { callerOf, faultsGiven, type Operation, type OperationRequest, operation } from '@tidings/runtime';
 import type { Metrics } from '@tidings/telemetry';
 import type { FastifyReply } from 'fastify';
@@ -22,14 +22,21 @@ const Query = Type.Object(
 
 const Preview = Type.Object(
 	{
-		subject: Type.String(),
-		text: nullable(Type.String()),
-		html: nullable(Type.String()),
-		recipients: Type.Array(Type.Object({ role: Type.String(), address: Type.String(), name: nullable(Type.String()) })),
-		serverId: Type.String({ description: 'The mail server it would go through.' }),
+		subject: Type.String({ description: 'As it would be sent.' }),
+		text: nullable(Type.String({ description: 'The body as plain text, as it would be sent.' })),
+		html: nullable(Type.String({ description: 'The body as HTML, as it would be sent.' })),
+		recipients: Type.Array(
+			Type.Object({
+				role: Type.Enum(['to', 'cc', 'bcc']),
+				address: Type.String({ description: 'As it would be stored.' }),
+				name: nullable(Type.String()),
+			}),
+			{ description: 'Who it would go to.' },
+		),
+		serverId: Type.String({ format: 'uuid', description: 'The mail server it would go through.' }),
 		cost: Type.Integer({ description: 'What it would cost of the quota: its recipients.' }),
 	},
-	{ $id: 'MailPreview' },
+	{ $id: 'MailPreview', description: 'What a mail would be.' },
 );
 
 const AcceptedMail = Type.Object(
@@ -38,7 +45,7 @@ const AcceptedMail = Type.Object(
 			format: 'uuid',
 			description: 'The message: `GET /v1/messages/{id}`. With `deduplicated`, the one that was there already.',
 		}),
-		status: Type.String({ description: '`PENDING`; with `deduplicated`, the state of the message now.' }),
+		status: Type.Enum([...SEND_STATUSES], { description: '`PENDING`; with `deduplicated`, the state of the message now.' }),
 		createdAt: timeText('When the message was accepted; with `deduplicated`, when it was accepted first.'),
 		deduplicated: Type.Optional(Type.Boolean({ description: 'There only when `true`: the `dedupeKey` was known, nothing was written.' })),
 	},
@@ -55,6 +62,8 @@ const AcceptedBatch = Type.Object(
 	{ $id: 'AcceptedBatch', description: 'Accepted: committed, to be sent.' },
 );
 
+const VALID = Type.Boolean({ const: true, description: 'Always `true`: what would not be accepted is refused with its faults.' });
+
 /** Schemas that these operations refer to. */
 export const MAIL_ANSWERS = [Preview, AcceptedMail, AcceptedBatch];
 
@@ -64,6 +73,15 @@ const EXAMPLE = {
 	text: 'It is on its way.',
 	type: 'order.confirmed',
 	metadata: { orderNo: 'A-17' },
+};
+const ACCEPTED_EXAMPLE = { id: '01930b5e-7d5a-7c3e-9b1a-3f6f0e6b2c11', status: 'PENDING', createdAt: '2026-11-30T09:00:00.000Z' };
+const PREVIEW_EXAMPLE = {
+	subject: EXAMPLE.subject,
+	text: EXAMPLE.text,
+	html: null,
+	recipients: [{ role: 'to', address: 'ann@example.com', name: null }],
+	serverId: '01930b5e-6c11-7a10-8f2e-5d0c4e1a9b37',
+	cost: 1,
 };
 const shared = {
 	method: 'POST',
@@ -117,13 +135,11 @@ function oneOperation(submit: Submit, { pool }: Db): Operation {
 		headers: { Location: 'The message: `/v1/messages/{id}`.' },
 		body: Type.Ref('Mail'),
 		answers: {
-			200: Type.Object(
-				{ valid: Type.Boolean(), preview: Type.Ref('MailPreview') },
-				{ description: 'With `validateOnly`: it would be accepted.' },
-			),
+			200: Type.Object({ valid: VALID, preview: Type.Ref('MailPreview') }, { description: 'With `validateOnly`: it would be accepted.' }),
 			202: Type.Ref('AcceptedMail'),
 		},
 		example: EXAMPLE,
+		answerExamples: { 200: { valid: true, preview: PREVIEW_EXAMPLE }, 202: ACCEPTED_EXAMPLE },
 		handle: async (request, reply) => {
 			const result = await submit(request, reply, 'one', [{ at: '', body: request.body }]);
 			if (!('kind' in result)) return { valid: true, preview: result.map(previewOf)[0] };
@@ -153,12 +169,13 @@ function batchOperation(submit: Submit): Operation {
 		body: Type.Ref('MailBatch'),
 		answers: {
 			200: Type.Object(
-				{ valid: Type.Boolean(), previews: Type.Array(Type.Ref('MailPreview')) },
+				{ valid: VALID, previews: Type.Array(Type.Ref('MailPreview')) },
 				{ description: 'With `validateOnly`: they would be accepted.' },
 			),
 			202: Type.Ref('AcceptedBatch'),
 		},
 		example: { items: [EXAMPLE] },
+		answerExamples: { 200: { valid: true, previews: [PREVIEW_EXAMPLE] }, 202: { ids: [ACCEPTED_EXAMPLE.id] } },
 		handle: async (request, reply) => {
 			const mails = listOf(rawOf(request.body)?.['items'], LIMITS.batchItems).map((body, index) => ({ at: `/items/${index}`, body }));
 			const result = await submit(request, reply, 'batch', mails);

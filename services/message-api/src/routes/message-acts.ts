@@ -8,16 +8,16 @@ import { faultOfText } from '../checks/text.js';
 import { releaseMessage } from '../release-message.js';
 import { retryMessage } from '../retry-message.js';
 import { MessageSchema, showMessage } from './message-shape.js';
-import { noSuchMessage, requireMessage } from './messages.js';
+import { MESSAGE_EXAMPLE, noSuchMessage, requireMessage } from './messages.js';
+import { NOTE } from './shapes.js';
 
-const note = Type.Optional(Type.String({ maxLength: 1_000, description: 'Why; kept in the audit.' }));
-const Note = Type.Object({ note }, { additionalProperties: false });
+const Note = Type.Object({ note: NOTE }, { additionalProperties: false });
 const Release = Type.Object(
 	{
 		resolution: Type.Enum(['resend', 'delivered', 'failed'], {
 			description: '`resend`: send it again. `delivered`: it did arrive. `failed`: it did not, and shall not.',
 		}),
-		note,
+		note: NOTE,
 	},
 	{ additionalProperties: false },
 );
@@ -33,6 +33,13 @@ const Cancelled = Type.Object(
 /** Schemas that these operations refer to. */
 export const ACT_ANSWERS = [Cancelled];
 
+const ENDED = {
+	...MESSAGE_EXAMPLE,
+	sentAt: null,
+	recipients: MESSAGE_EXAMPLE.recipients.map((one) => ({ ...one, outcome: 'OPEN', code: null, enhancedCode: null, text: null })),
+};
+const CANCELLED_EXAMPLE = { ...ENDED, status: 'CANCELLED', reason: 'cancelled', attempts: 0, mayHaveBeenSent: false };
+const RETRY_EXAMPLE = { ...ENDED, status: 'RETRY', dueAt: '2026-11-30T10:00:00.000Z', finishedAt: null };
 const shared = { method: 'POST', tag: 'Messages', access: 'messages:act', errors: ['state-conflict'] } as const;
 
 /** Runs an act on the message that a request names, and shows the message as it is afterwards. */
@@ -73,6 +80,7 @@ export function messageActOperations(db: Db): Operation[] {
 			bodyOptional: true,
 			answers: { 200: Type.Ref('CancelledMessage') },
 			example: { note: 'ordered twice' },
+			answerExamples: { 200: CANCELLED_EXAMPLE },
 			handle: async (request) => await act(request, (context, tenantId, id) => cancelMessage(context, tenantId, id, noteOf(request.body))),
 		}),
 		operation({
@@ -85,6 +93,7 @@ export function messageActOperations(db: Db): Operation[] {
 			bodyOptional: true,
 			answers: { 200: Type.Ref('Message') },
 			example: { note: 'password mended' },
+			answerExamples: { 200: RETRY_EXAMPLE },
 			handle: async (request) => await act(request, (context, tenantId, id) => retryMessage(context, tenantId, id, noteOf(request.body))),
 		}),
 		operation({
@@ -95,6 +104,7 @@ export function messageActOperations(db: Db): Operation[] {
 			body: Release,
 			answers: { 200: Type.Ref('Message') },
 			example: { resolution: 'resend', note: 'the provider says that it never came' },
+			answerExamples: { 200: RETRY_EXAMPLE },
 			handle: async (request) =>
 				await act(request, (context, tenantId, id) =>
 					releaseMessage(context, tenantId, id, { resolution: request.body.resolution, ...noteOf(request.body) }),

@@ -5,21 +5,25 @@ import { Type } from 'typebox';
 import { readTimeline } from '../read-timeline.js';
 import { ANSWER_FIELDS, createAnswerMask } from './message-shape.js';
 import { noSuchMessage } from './messages.js';
+import { createRecordMasks } from './record-masks.js';
 import { nullable, timeText } from './shapes.js';
 
 const AttemptSchema = Type.Object(
 	{
-		attemptNo: Type.Integer(),
+		attemptNo: Type.Integer({ description: 'Which attempt, from 1.' }),
 		tryNo: Type.Integer({ description: 'Several when one attempt went to several providers.' }),
 		startedAt: timeText('When a sender took it.'),
 		finishedAt: timeText('When its end was written.'),
-		provider: Type.String(),
-		outcome: Type.Enum(['ACCEPTED', 'PARTIAL', 'REFUSED', 'AMBIGUOUS', 'UNKNOWN']),
-		stage: nullable(Type.String()),
-		category: nullable(Type.String()),
+		provider: Type.String({ description: 'Who was asked, such as `smtp`.' }),
+		outcome: Type.Enum(['ACCEPTED', 'PARTIAL', 'REFUSED', 'AMBIGUOUS', 'UNKNOWN'], {
+			description:
+				'`PARTIAL`: some recipients were accepted. `AMBIGUOUS`: nobody knows whether it was sent. `UNKNOWN`: it ended before anything was handed over.',
+		}),
+		stage: nullable(Type.String({ description: 'How far the conversation had come.' })),
+		category: nullable(Type.String({ description: 'Kind of the refusal; null when there was none.' })),
 		...ANSWER_FIELDS,
-		ambiguous: Type.Boolean(),
-		worker: Type.String(),
+		ambiguous: Type.Boolean({ description: 'Nobody knows whether this try sent it.' }),
+		worker: Type.String({ description: 'Which sender tried.' }),
 	},
 	{ $id: 'Attempt', description: 'One try to deliver a message.' },
 );
@@ -27,31 +31,51 @@ const AttemptSchema = Type.Object(
 const TimelineSchema = Type.Object(
 	{
 		at: timeText('When.'),
-		event: Type.Enum(['accepted', 'published', 'claimed', 'attempt', 'settled', 'acted']),
-		attemptNo: nullable(Type.Integer()),
+		event: Type.Enum(['accepted', 'published', 'claimed', 'attempt', 'settled', 'acted'], {
+			description:
+				'`published`: laid into its topic. `claimed`: a sender took it. `attempt`: a try ended. `settled`: it came to its end. `acted`: a person did something.',
+		}),
+		attemptNo: nullable(Type.Integer({ description: '`published`, `claimed`, `attempt`: of which attempt.' })),
 		status: nullable(Type.String({ description: '`settled`: where it came to its end.' })),
 		outcome: nullable(Type.String({ description: '`attempt`: how it ended.' })),
 		worker: nullable(Type.String({ description: '`claimed`: which sender.' })),
 		actor: nullable(Type.String({ description: '`acted`: who.' })),
 		action: nullable(Type.String({ description: '`acted`: what.' })),
-		note: nullable(Type.String({ description: '`acted`: what they noted.' })),
+		note: nullable(Type.String({ description: '`acted`: what they noted, addresses masked without the capability `content:read`.' })),
 	},
 	{ $id: 'TimelineEntry', description: 'One thing that happened to a message.' },
 );
 
-const Mailbox = { address: Type.String(), name: nullable(Type.String()) };
+const Mailbox = {
+	address: Type.String({ description: 'In full.' }),
+	name: nullable(Type.String({ description: 'The name that people see.' })),
+};
 /** What is sent. */
 export const ContentSchema = Type.Object(
 	{
-		subject: nullable(Type.String()),
-		text: nullable(Type.String()),
-		html: nullable(Type.String()),
-		headers: Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' } }),
-		from: Type.Object(Mailbox),
-		replyTo: Type.Unsafe<{ address: string; name: string | null } | null>({ ...Type.Object(Mailbox), type: ['object', 'null'] }),
-		recipients: Type.Array(Type.Object({ role: Type.String(), ...Mailbox })),
+		subject: nullable(Type.String({ description: 'The subject.' })),
+		text: nullable(Type.String({ description: 'The body as plain text.' })),
+		html: nullable(Type.String({ description: 'The body as HTML. It is not made harmless: show it in a sandbox only.' })),
+		headers: Type.Unsafe<Record<string, string>>({
+			type: 'object',
+			additionalProperties: { type: 'string' },
+			description: 'Further headers.',
+		}),
+		from: Type.Object(Mailbox, { description: 'Who it is from.' }),
+		replyTo: Type.Unsafe<{ address: string; name: string | null } | null>({
+			...Type.Object(Mailbox),
+			type: ['object', 'null'],
+			description: 'Where answers go; null: to `from`.',
+		}),
+		recipients: Type.Array(Type.Object({ role: Type.Enum(['to', 'cc', 'bcc']), ...Mailbox }), { description: 'Who it is for.' }),
 		attachments: Type.Array(
-			Type.Object({ filename: Type.String(), contentType: Type.String(), contentId: nullable(Type.String()), bytes: Type.Integer() }),
+			Type.Object({
+				filename: Type.String(),
+				contentType: Type.String(),
+				contentId: nullable(Type.String({ description: 'By which the HTML shows it.' })),
+				bytes: Type.Integer({ description: 'How large it is, decoded.' }),
+			}),
+			{ description: 'What is attached, without the content.' },
 		),
 	},
 	{ $id: 'MessageContent', description: 'What is sent, as it was rendered at acceptance.' },
@@ -108,7 +132,10 @@ const CONTENT_EXAMPLE = {
 };
 
 const all = <T extends ReturnType<typeof Type.Ref>>(item: T) =>
-	Type.Object({ data: Type.Array(item), nextCursor: Type.Null({ description: 'There is one page only.' }) });
+	Type.Object(
+		{ data: Type.Array(item), nextCursor: Type.Null({ description: 'There is one page only.' }) },
+		{ description: 'All of them, in order of time.' },
+	);
 const shared = { method: 'GET', tag: 'Messages' } as const;
 
 /** `GET /v1/messages/{id}/attempts`, `/timeline` and `/content`. */
@@ -133,9 +160,11 @@ export function messageDetailOperations(db: Db): Operation[] {
 			answers: { 200: all(Type.Ref('TimelineEntry')) },
 			example: TIMELINE_EXAMPLE,
 			handle: async (request) => {
-				const entries = await readTimeline(db, callerOf(request).tenant.id, request.params.id);
+				const caller = callerOf(request);
+				const entries = await readTimeline(db, caller.tenant.id, request.params.id);
 				if (entries === null) throw noSuchMessage();
-				return { data: entries, nextCursor: null };
+				const mask = (await createRecordMasks(db, caller, [request.params.id]))(request.params.id);
+				return { data: mask === null ? entries : entries.map((one) => ({ ...one, note: mask(one.note) })), nextCursor: null };
 			},
 		}),
 		operation({

@@ -2,7 +2,8 @@ import type { MessageRow } from '@tidings/db';
 import { CATEGORIES, CHANNELS, LANES, SEND_STATUSES } from '@tidings/model';
 import type { Caller } from '@tidings/runtime';
 import { type Static, Type } from 'typebox';
-import { createMaskAnswer, maskAddress, maskDedupeKey } from '../checks/address.js';
+import { createMaskAnswer, maskAddress, maskAddressesIn, maskDedupeKey } from '../checks/address.js';
+import { maskValues } from '../checks/mask-values.js';
 import { nullable, timeText } from './shapes.js';
 
 const time = (description: string) => nullable(timeText(description));
@@ -19,20 +20,21 @@ export const ANSWER_FIELDS = {
 export const MessageSchema = Type.Object(
 	{
 		id: Type.String({ format: 'uuid' }),
-		channel: Type.Enum([...CHANNELS]),
-		type: Type.String(),
-		status: Type.Enum([...SEND_STATUSES]),
-		scope: Type.Enum(['TENANT', 'PLATFORM']),
-		priority: Type.Enum([...LANES]),
+		channel: Type.Enum([...CHANNELS], { description: 'What it is delivered by.' }),
+		type: Type.String({ description: 'What kind of message it is, as given.' }),
+		status: Type.Enum([...SEND_STATUSES], { description: 'Where it stands: docs/states.md tells what each means and what follows.' }),
+		scope: Type.Enum(['TENANT', 'PLATFORM'], { description: 'Whose servers it goes through.' }),
+		priority: Type.Enum([...LANES], { description: 'Its lane.' }),
 		recipients: Type.Array(
 			Type.Object({
-				role: Type.Enum(['to', 'cc', 'bcc']),
+				role: Type.Enum(['to', 'cc', 'bcc'], { description: 'Where the mail names it; `bcc`: nowhere.' }),
 				address: Type.String({ description: 'Masked without the capability `content:read`.' }),
 				outcome: Type.Enum(['OPEN', 'ACCEPTED', 'REFUSED', 'BOUNCED', 'DELIVERED'], {
 					description: "`ACCEPTED` is a provider's yes, `DELIVERED` only proof.",
 				}),
 				...ANSWER_FIELDS,
 			}),
+			{ description: 'Who it is for, and what became of it at each.' },
 		),
 		subject: text('Null without the capability `content:read`.'),
 		attempts: Type.Integer({ description: 'How often a sender took it.' }),
@@ -55,24 +57,32 @@ export const MessageSchema = Type.Object(
 			enhancedCode: string | null;
 			text: string | null;
 		} | null>({
-			...Type.Object({ category: Type.Enum([...CATEGORIES]), stage: text('How far the conversation had come.'), ...ANSWER_FIELDS }),
+			...Type.Object({
+				category: Type.Enum([...CATEGORIES], { description: 'What follows from it: a retry, an end, or a person.' }),
+				stage: text('How far the conversation had come.'),
+				...ANSWER_FIELDS,
+			}),
 			type: ['object', 'null'],
 			description: 'The newest answer that was not a yes.',
 		}),
 		providerMessageId: text("The provider's own id."),
-		serverId: nullable(Type.String({ format: 'uuid' })),
+		serverId: nullable(Type.String({ format: 'uuid', description: 'The mail server that it was accepted for.' })),
 		dedupeKey: Type.String({
 			description: 'As stored, its hash of the addresses only with the capability `content:read`; `~standalone:{id}` when none was given.',
 		}),
-		notificationId: nullable(Type.String({ format: 'uuid' })),
+		notificationId: nullable(Type.String({ format: 'uuid', description: 'The notification that made it.' })),
 		deadLetterId: nullable(Type.String({ format: 'uuid', description: 'Its open dead letter.' })),
-		traceId: Type.String(),
-		metadata: Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' } }),
+		traceId: Type.String({ description: 'Quote it when you ask for help.' }),
+		metadata: Type.Unsafe<Record<string, string>>({
+			type: 'object',
+			additionalProperties: { type: 'string' },
+			description: 'Your own marks, addresses in them masked without the capability `content:read`.',
+		}),
 	},
 	{ $id: 'Message', description: 'A message and where it stands.' },
 );
 
-/** Shows a row to a caller: addresses and the subject only to those who may read content. */
+/** Shows a row to a caller: addresses, also in what the sender marked, and the subject only to those who may read content. */
 export function showMessage(row: MessageRow, caller: Caller): Static<typeof MessageSchema> {
 	const sees = caller.capabilities.has('content:read');
 	const { configId, lane, attemptNo, lastError, ...same } = row;
@@ -92,7 +102,8 @@ export function showMessage(row: MessageRow, caller: Caller): Static<typeof Mess
 		finishedAt: isoOf(row.finishedAt),
 		lastError: lastError === null || mask === null ? lastError : { ...lastError, text: mask(lastError.text) },
 		serverId: configId,
-		dedupeKey: sees ? dedupeKey : maskDedupeKey(dedupeKey),
+		dedupeKey: sees ? dedupeKey : maskAddressesIn(maskDedupeKey(dedupeKey)),
+		metadata: sees ? row.metadata : maskValues(row.metadata),
 	};
 }
 

@@ -3,22 +3,26 @@ import { CHANNELS, isUuid, LIMITS, Problem, SEND_STATUSES } from '@tidings/model
 import { callerOf, type Operation, operation } from '@tidings/runtime';
 import { Type } from 'typebox';
 import { hashOfAddress, readAddress } from '../checks/address.js';
+import { TEXT_FORM } from '../checks/text.js';
 import { MessageSchema, showMessage } from './message-shape.js';
-import { refuseControls, timeIn } from './read-query.js';
+import { refuseControls, timeField, timeIn } from './read-query.js';
 import { PAGE_QUERY, pageOf, pageSchema, readPage } from './shapes.js';
 
 const Query = Type.Object(
 	{
 		...PAGE_QUERY,
-		channel: Type.Optional(Type.Enum([...CHANNELS])),
-		status: Type.Optional(Type.Enum([...SEND_STATUSES])),
-		type: Type.Optional(Type.String({ maxLength: LIMITS.type })),
-		recipient: Type.Optional(Type.String({ maxLength: LIMITS.address, description: 'An address among its recipients.' })),
-		notificationId: Type.Optional(Type.String({ format: 'uuid' })),
-		createdAfter: Type.Optional(Type.String({ maxLength: 40, description: 'RFC 3339: accepted then or later.' })),
-		createdBefore: Type.Optional(Type.String({ maxLength: 40, description: 'RFC 3339: accepted before.' })),
+		channel: Type.Optional(Type.Enum([...CHANNELS], { description: 'What it is delivered by.' })),
+		status: Type.Optional(Type.Enum([...SEND_STATUSES], { description: 'Where it stands.' })),
+		type: Type.Optional(Type.String({ ...TEXT_FORM, maxLength: LIMITS.type, description: 'What kind of message it is, in full.' })),
+		recipient: Type.Optional(
+			Type.String({ maxLength: LIMITS.address, format: 'idn-email', description: 'An address among its recipients.' }),
+		),
+		notificationId: Type.Optional(Type.String({ format: 'uuid', description: 'The notification that made it.' })),
+		createdAfter: timeField('Accepted then or later.'),
+		createdBefore: timeField('Accepted before.'),
 		'metadata.{name}': Type.Optional(
 			Type.String({
+				...TEXT_FORM,
 				maxLength: LIMITS.metadataValue,
 				description:
 					'With the name of a mark in place of `{name}`, such as `metadata.orderNo=A-17`: messages with this mark. Several must all be there.',
@@ -31,7 +35,8 @@ const Query = Type.Object(
 	},
 );
 
-const EXAMPLE = {
+/** A message as the document shows it. */
+export const MESSAGE_EXAMPLE = {
 	id: '01930b5e-7d5a-7c3e-9b1a-3f6f0e6b2c11',
 	channel: 'MAIL',
 	type: 'order.confirmed',
@@ -74,7 +79,7 @@ export function messageOperations({ pool }: Pick<Db, 'pool'>): Operation[] {
 		summary: 'List messages, newest first',
 		query: Query,
 		answers: { 200: pageSchema(Type.Ref('Message')) },
-		example: { data: [EXAMPLE], nextCursor: null },
+		example: { data: [MESSAGE_EXAMPLE], nextCursor: null },
 		handle: async (request) => {
 			const caller = callerOf(request);
 			const { limit, before } = readPage(request.query);
@@ -92,7 +97,7 @@ export function messageOperations({ pool }: Pick<Db, 'pool'>): Operation[] {
 		access: 'messages:read',
 		summary: 'Where a message stands',
 		answers: { 200: Type.Ref('Message') },
-		example: EXAMPLE,
+		example: MESSAGE_EXAMPLE,
 		handle: async (request) => {
 			const caller = callerOf(request);
 			return showMessage(await requireMessage(pool, caller.tenant.id, request.params.id), caller);

@@ -5,12 +5,10 @@ import { deleteTenant } from '../tenants/delete-tenant.js';
 import { resumeTenant } from '../tenants/resume-tenant.js';
 import { suspendTenant } from '../tenants/suspend-tenant.js';
 import { TENANT_EXAMPLE } from '../tenants/tenant-schema.js';
+import { NOTE } from './shapes.js';
 import { answerTenant, type TenantsContext, tenantContextOf } from './tenants.js';
 
-const Note = Type.Object(
-	{ note: Type.Optional(Type.String({ maxLength: 1_000, description: 'Why; kept in the audit.' })) },
-	{ additionalProperties: false },
-);
+const Note = Type.Object({ note: NOTE }, { additionalProperties: false });
 const shared = { tag: 'Tenants', access: 'platform', errors: ['state-conflict'], headers: { ETag: 'Its state now.' } } as const;
 
 /** `POST /v1/tenants/{id}:suspend` and `:resume`, `DELETE /v1/tenants/{id}`. */

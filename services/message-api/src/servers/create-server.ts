@@ -3,6 +3,7 @@ import type { Db } from '@tidings/db';
 import { newId, type Problem } from '@tidings/model';
 import { audit } from '../audit.js';
 import { collectFaults, rawOf, refuseFaulty } from '../checks/faults.js';
+import { holdTenant } from '../hold-tenant.js';
 import { insertUnique } from '../insert-unique.js';
 import { checkServer } from './check-server.js';
 import { dropDefault } from './default-server.js';
@@ -25,7 +26,7 @@ export const NAME_TAKEN = 'A mail server of this tenant has this name already.';
 
 /**
  * Makes a mail server of a tenant with its gate; its secrets are sealed before they are written. As default it takes the place of the one until now, also of one that is not active any more, in the same transaction.
- * `schemaFaults`: what a schema found in the body. Throws a `Problem`: 422 with every fault, 409 when the name is taken.
+ * `schemaFaults`: what a schema found in the body. Throws a `Problem`: 422 with every fault, 409 when the name is taken, 404 when the tenant is erased.
  */
 export async function createServer(
 	context: ServerContext,
@@ -40,6 +41,7 @@ export async function createServer(
 	const sealed = sealerOf(context.keyring, tenantId, id);
 	const { dkim, from } = checked;
 	return await insertUnique(context.db, { tenantId, taken: NAME_TAKEN }, async (tx) => {
+		await holdTenant(tx, tenantId);
 		const hasDefault = await tx.mailSendServerConfig.findFirst({
 			where: { tenantId, isDefault: true, active: true },
 			select: { id: true },

@@ -1,5 +1,6 @@
 import { LIMITS } from '@tidings/model';
 import { type Static, Type } from 'typebox';
+import { LINE_FORM } from '../checks/text.js';
 import { nullable, timeText } from '../routes/shapes.js';
 
 const closed = { additionalProperties: false } as const;
@@ -15,7 +16,7 @@ const window = (what: string) =>
 
 /** What a mail server must have. */
 const NEEDED = {
-	name: Type.String({ minLength: 1, maxLength: 100, description: 'Unique for the tenant.' }),
+	name: Type.String({ ...LINE_FORM, minLength: 1, maxLength: 100, description: 'Unique for the tenant.' }),
 	host: Type.String({
 		minLength: 1,
 		maxLength: 253,
@@ -27,8 +28,8 @@ const NEEDED = {
 			'`tls`: from the first byte. `starttls`: never in clear. `none`: in clear, the password too; for servers on your own network.',
 	}),
 };
-const username = Type.String({ minLength: 1, maxLength: 320 });
-const password = Type.String({ minLength: 1, maxLength: 1_024, description: 'Sealed when it is stored, and never shown.' });
+const username = Type.String({ ...LINE_FORM, minLength: 1, maxLength: 320 });
+const password = Type.String({ ...LINE_FORM, minLength: 1, maxLength: 1_024, description: 'Sealed when it is stored, and never shown.' });
 const FROM = {
 	address: Type.String({ minLength: 1, maxLength: LIMITS.address, format: 'idn-email' }),
 	name: Type.Optional(nullable(Type.String({ maxLength: LIMITS.displayName }))),

@@ -22,6 +22,9 @@ export type TenantPlan = {
 	readonly also?: (tx: PrismaTx) => Promise<void>;
 };
 
+/** As long as one statement may take: a tenant with many full flows is resumed in one. */
+const ACT_MS = 30_000;
+
 /**
  * Runs one act on one tenant: its row is locked, then come the refusals, the compare-and-swap on its status, the companions and the audit, all in one transaction.
  * Throws a `Problem`: 404, or 409 that says the state.
@@ -29,7 +32,7 @@ export type TenantPlan = {
 export async function actOnTenant(context: TenantContext, id: string, plan: TenantPlan): Promise<StoredTenant> {
 	for (let round = 1; ; round += 1) {
 		try {
-			const tenant = await context.db.prisma.$transaction((tx) => attempt(context, tx, { id, plan }));
+			const tenant = await context.db.prisma.$transaction((tx) => attempt(context, tx, { id, plan }), { timeout: ACT_MS });
 			context.forget();
 			return tenant;
 		} catch (error) {

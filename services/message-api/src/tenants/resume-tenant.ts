@@ -1,4 +1,5 @@
-import { queryableOf, reopenEntries, troubleOf, wakeFlows } from '@tidings/db';
+import { queryableOf, reopenEntries } from '@tidings/db';
+import { wakeNow } from '../wake-now.js';
 import { actOnTenant, type TenantContext } from './act-on-tenant.js';
 import type { StoredTenant } from './tenant-schema.js';
 
@@ -19,12 +20,6 @@ export async function resumeTenant(
 			flows = await reopenEntries(queryableOf(tx), id);
 		},
 	});
-	// The commit stands whether or not this hint arrives: sleeping flows are found again by the publisher.
-	await wakeFlows(
-		context.db.pool,
-		flows.map((flowId) => ({ flowId, dueAt: null })),
-	).catch((error: unknown) => {
-		if (troubleOf(error) === 'bug') throw error;
-	});
+	await wakeNow(context.db, flows);
 	return tenant;
 }

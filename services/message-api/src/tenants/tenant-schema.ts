@@ -2,10 +2,11 @@ import type { Db } from '@tidings/db';
 import { TENANT_STATUSES } from '@tidings/model';
 import type { TenantSettings } from '@tidings/runtime';
 import { type Static, Type } from 'typebox';
+import { LINE_FORM } from '../checks/text.js';
 import { nullable, timeText } from '../routes/shapes.js';
 
 const closed = { additionalProperties: false } as const;
-const Name = Type.String({ minLength: 1, maxLength: 100, description: 'Unique among tenants that are not DELETED.' });
+const Name = Type.String({ ...LINE_FORM, minLength: 1, maxLength: 100, description: 'Unique among tenants that are not DELETED.' });
 const apiRatePerSecond = nullable(
 	Type.Integer({
 		minimum: 1,
