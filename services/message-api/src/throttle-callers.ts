@@ -14,7 +14,11 @@ export function throttleCallers(
 		return counter.count({ tenantId: home.id, caller: actor, perSecond: most }).then((retryAfterSeconds) => {
 			if (retryAfterSeconds === null) return;
 			metrics.apiThrottledTotal.inc();
-			throw new Problem('rate-limited', `This credential may make ${most} ${most === 1 ? 'request' : 'requests'} a second. Nothing was done.`, { retryAfterSeconds });
+			throw new Problem(
+				'rate-limited',
+				`This credential may make ${most} ${most === 1 ? 'request' : 'requests'} a second. Nothing was done.`,
+				{ retryAfterSeconds },
+			);
 		});
 	};
 }
