@@ -79,6 +79,7 @@ export function createRecipes(api: TestApi, owner: Owner): Readonly<Record<strin
 }
 
 function tagged({ body, headers }: Answer): { id: string; etag: string | null } {
+	if (typeof body.id !== 'string') throw new Error(`nothing was made: ${JSON.stringify(body)}`);
 	return { id: body.id, etag: headers.get('etag') };
 }
 

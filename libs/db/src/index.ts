@@ -23,6 +23,7 @@ export { TENANT_TABLES } from './statements/erase-rows.js';
 export { type Expired, expireRecords } from './statements/expire-records.js';
 export { findConfigs } from './statements/find-configs.js';
 export { findCredential, type StoredKey } from './statements/find-credential.js';
+export { findErasedTenants } from './statements/find-erased-tenants.js';
 export { findKeys, type StoredAnswer } from './statements/find-keys.js';
 export { findOpenMessages, type OpenMessages } from './statements/find-open-messages.js';
 export { findWaitingFlows } from './statements/find-waiting-flows.js';

@@ -4,6 +4,7 @@ import { archivePoison, type Poison, poisonOf } from './archive-poison.js';
 import { createBatch } from './batch.js';
 import { type Claimed, claimWaiting } from './claim-waiting.js';
 import type { DeliveryContext, DeliveryOptions } from './context.js';
+import { dropErased } from './drop-erased.js';
 import { createEnding } from './ending.js';
 import { giveUp } from './give-up.js';
 import { createLines } from './lines.js';
@@ -54,10 +55,12 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 	const lineUp = async (messages: readonly HeldMessage[]): Promise<void> => {
 		try {
 			const configs = await context.persist(() => findConfigs(options.db.pool, messages));
+			const unknown = messages.filter((message) => !configs.has(message.recordId));
+			for (const message of await dropErased(context, unknown)) poisons.add(poisonOf(message, 'there is no such record'));
 			for (const message of messages) {
 				const configId = configs.get(message.recordId);
-				if (configId === undefined) poisons.add(poisonOf(message, 'there is no such record'));
-				else if (quiet) message.letGo();
+				if (configId === undefined) continue;
+				if (quiet) message.letGo();
 				else lines.add(configId, message);
 			}
 			claims.wake();

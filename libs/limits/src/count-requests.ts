@@ -47,8 +47,12 @@ export function createRequestCounter({ redisUrl, log }: CounterOptions): Request
 	};
 	const take = async (key: string) => {
 		if (shared === null || monotonic() < pausedUntil) return await own.consume(key);
+		// One at a time tries it again: what is sent to a Redis that is silent stays in memory, although nobody waits for it any more.
+		if (pausedUntil > 0) pausedUntil = monotonic() + PAUSE_MS;
 		try {
-			return await shared.consume(key);
+			const counted = await shared.consume(key);
+			pausedUntil = 0;
+			return counted;
 		} catch (error) {
 			tell(error instanceof Error ? error : null);
 			return await own.consume(key);

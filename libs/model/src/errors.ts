@@ -120,9 +120,9 @@ export const ERRORS = {
 	},
 	overloaded: {
 		status: 503,
-		title: 'Too much is being received at once',
+		title: 'Too much is asked for at once',
 		retryable: true,
-		help: 'The bodies of all requests that are being worked on are together larger than this server holds. Nothing was written. Repeat after the `Retry-After` seconds, or send fewer large requests at a time.',
+		help: 'The bodies of all requests that are being worked on are together larger than this server holds, or more are counting for statistics than wait in line. Nothing was written. Repeat after the `Retry-After` seconds, or send fewer large requests at a time.',
 	},
 	'dependency-away': {
 		status: 503,

@@ -21,4 +21,5 @@ export const LIMITS = {
 	headers: 50,
 	headerValue: 998,
 	idempotencyKey: 255,
+	mailServers: 200,
 } as const;

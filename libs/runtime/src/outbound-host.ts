@@ -27,6 +27,8 @@ export type OutboundHostOptions = {
 
 /** What IANA has given out for unicast on the internet so far: anything outside is no address to dial, whatever it may become. */
 const GLOBAL_UNICAST_V6 = ipaddr.IPv6.parseCIDR('2000::/3');
+/** Public by its number, but answered by the host of a virtual machine (Azure): as inward as 169.254.169.254. */
+const WIRE_SERVER = '168.63.129.16';
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
 
 /** Resolves a host that a tenant gave (a name, or an address in any spelling) and checks every address it has. One that may not be dialled refuses the host. Never rejects. */
@@ -83,6 +85,6 @@ function judge(addresses: readonly string[], allowPrivate: boolean): OutboundHos
 }
 
 function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
-	if (address.range() !== 'unicast') return false;
+	if (address.range() !== 'unicast' || address.toString() === WIRE_SERVER) return false;
 	return address.kind() === 'ipv4' || (address as ipaddr.IPv6).match(GLOBAL_UNICAST_V6);
 }

@@ -23,3 +23,6 @@ alter table tenant add column erasing_at timestamptz;
 alter table tenant add constraint tenant_erasing_only_deleting check (erasing_at is null or status = 'DELETING');
 -- Whose mail is neither published nor claimed: read by each take and each claim, and mostly empty.
 create index tenant_halted on tenant (id) where status = 'SUSPENDED' or queued = 'cancel';
+
+-- The key that took the place of this one when it was rotated: each is followed by one at most.
+alter table api_key add column replaced_by uuid;

@@ -13,6 +13,9 @@ export type TimelineEntry = {
 	readonly note: string | null;
 };
 
+/** Acts that are shown at most, the newest: a program may have a message sent again without end. The audit lists all. */
+const MOST_ACTS = 1_000;
+
 const ORDER: readonly TimelineEntry['event'][] = ['accepted', 'published', 'claimed', 'attempt', 'acted', 'settled'];
 
 /** Gathers what happened to a message of a tenant, in order of time; null when there is no such message. */
@@ -24,18 +27,17 @@ export async function readTimeline({ prisma }: Db, tenantId: string, id: string)
 		prisma.outboxEntry.findFirst({ where, select: { publishedAt: true } }),
 		prisma.deliveryAttempt.findMany({ where }),
 		// Of the message and of its outbox entry, which has the same id.
-		prisma.auditEvent.findMany({ where: { tenantId, subjectId: id } }),
+		prisma.auditEvent.findMany({ where: { tenantId, subjectId: id }, orderBy: { id: 'desc' }, take: MOST_ACTS }),
 	]);
 	if (record === null) return null;
 	const timeline = [entryOf(record.createdAt, 'accepted')];
 	if (entry?.publishedAt != null) timeline.push(entryOf(entry.publishedAt, 'published'));
 	for (const attempt of attempts) {
-		const { attemptNo, worker, outcome } = attempt;
-		if (attempt.publishedAt !== null) timeline.push(entryOf(attempt.publishedAt, 'published', { attemptNo }));
-		timeline.push(
-			entryOf(attempt.startedAt, 'claimed', { attemptNo, worker }),
-			entryOf(attempt.finishedAt, 'attempt', { attemptNo, outcome }),
-		);
+		const { attemptNo, worker, outcome, publishedAt, startedAt } = attempt;
+		// A sender may have it before the publisher has noted that it was published.
+		if (publishedAt !== null)
+			timeline.push(entryOf(new Date(Math.min(Number(publishedAt), Number(startedAt))), 'published', { attemptNo }));
+		timeline.push(entryOf(startedAt, 'claimed', { attemptNo, worker }), entryOf(attempt.finishedAt, 'attempt', { attemptNo, outcome }));
 	}
 	if (state?.claimedAt != null)
 		timeline.push(entryOf(state.claimedAt, 'claimed', { attemptNo: state.attemptNo, worker: state.claimedBy?.split(' ', 1)[0] ?? null }));

@@ -164,3 +164,27 @@ test('acts answer the message as it is then, and a state that has no such act is
 	]);
 	expect((await api.call(`/v1/messages/${id}:cancel`, { key: reader, method: 'POST' })).body.detail).toContain('`messages:act`');
 });
+
+test('a timeline shows the newest 1,000 of what people did, however often that was', async () => {
+	const id = ids[6];
+	await api.db.pool.query(
+		`insert into audit_event (id, tenant_id, actor, action, subject_type, subject_id, detail)
+		select uuid_v7(), $1, 'key:1', 'message.retry', 'message', $2, jsonb_build_object('note', n) from generate_series(1, 1005) as n`,
+		[api.tenantId, id],
+	);
+	await api.call(`/v1/messages/${id}:retry`, { body: { note: 'the newest' } });
+	const { body } = await api.call(`/v1/messages/${id}/timeline`);
+	const acts = body.data.filter((one: { event: string }) => one.event === 'acted');
+	expect([acts.length, acts.at(-1).note, body.data[0].event]).toEqual([1_000, 'the newest', 'accepted']);
+});
+
+test('a message was published before it was claimed, also when its sender was quicker than the note of its publisher', async () => {
+	const { id } = (await api.call('/v1/mails', { body: { to: ['eve@example.com'], subject: 's', text: 't' } })).body;
+	await api.db.pool.query(
+		`insert into delivery_attempt (id, attempt_no, tenant_id, provider, worker, started_at, published_at, finished_at, outcome)
+		values ($1, 1, $2, 'smtp', 'w', now(), now() + interval '3 ms', now() + interval '9 ms', 'ACCEPTED')`,
+		[id, api.tenantId],
+	);
+	const { body } = await api.call(`/v1/messages/${id}/timeline`);
+	expect(body.data.map((one: { event: string }) => one.event)).toEqual(['accepted', 'published', 'claimed', 'attempt']);
+});

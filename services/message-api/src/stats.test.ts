@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { newId } from '@tidings/model';
 import { startApi, type TestApi } from '../../../test/harness/api.js';
+import { eventually } from '../../../test/harness/eventually.js';
 
 const DAY_MS = 86_400_000;
 let api: TestApi;
@@ -109,4 +110,28 @@ test('31 days may be asked for, and what has too many groups is refused', async 
 	await insert(10_001, 10_001);
 	expect((await stats(`?by=type&${range}`)).body).toMatchObject({ status: 400, detail: expect.stringContaining('10000 groups') });
 	expect((await stats(`?by=scope&${range}`)).body.data).toEqual([{ scope: 'TENANT', count: 10_001 }]);
+});
+
+test('counting leaves connections to others: two count at a time, some wait for their turn, and the rest is told to come again', async () => {
+	const blocker = await api.db.pool.connect();
+	await blocker.query('begin');
+	await blocker.query('lock table send_record in access exclusive mode');
+	const asked = Promise.all(Array.from({ length: 30 }, async () => await stats()));
+	try {
+		await eventually(async () => {
+			const { rows } = await api.db.pool.query(
+				`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%count(*)%'`,
+			);
+			return rows.length === 2;
+		});
+		expect((await api.call('/v1/api-keys')).status).toBe(200);
+	} finally {
+		await blocker.query('rollback');
+		blocker.release();
+	}
+	const answers = await asked;
+	const refused = answers.filter((one) => one.status !== 200);
+	expect(refused.map((one) => one.body.code)).toEqual(Array(8).fill('overloaded'));
+	expect(refused.map((one) => one.headers.get('retry-after'))).toEqual(Array(8).fill('5'));
+	expect((await stats()).status).toBe(200);
 });

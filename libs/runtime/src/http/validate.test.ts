@@ -106,3 +106,11 @@ test('a wrong query is malformed and names its fields, a wrong path names nothin
 	const path = refusalOf({ id: 'x' }, Type.Object({ id: Type.String({ format: 'uuid' }) }), 'params');
 	expect(path?.code).toBe('not-found');
 });
+
+test('a body with very many values is answered with its first fault also where a union is what fails', () => {
+	const problem = refusalOf(
+		{ name: 'a', to: [1, ...Array.from({ length: 20_000 }, () => 'x')] },
+		Type.Object({ name: Type.String(), to: Type.Array(Mailbox) }),
+	);
+	expect(problem?.faults).toMatchObject([{ pointer: '/to/0', code: 'wrong-type', detail: '`to[0]` must be a string or an object.' }]);
+});

@@ -10,7 +10,15 @@ import { DEEPEST } from './scan-json.js';
 const MOST_LISTED = 10_000;
 
 /** Taken as they are: nothing is removed, converted or filled in. Lengths are UTF-16 code units, as everywhere. */
-const PLAIN = { strict: false, removeAdditional: false, coerceTypes: false, useDefaults: false, unicode: false, logger: false } as const;
+const PLAIN = {
+	strict: false,
+	removeAdditional: false,
+	coerceTypes: false,
+	useDefaults: false,
+	unicode: false,
+	logger: false,
+	verbose: true,
+} as const;
 
 /**
  * Makes the compiler of schema checks. A right value is checked once and quickly; only a wrong one is checked again for every fault.
@@ -19,7 +27,7 @@ const PLAIN = { strict: false, removeAdditional: false, coerceTypes: false, useD
  */
 export function createValidatorCompiler(schemas: readonly TSchema[]): FastifySchemaCompiler<FastifySchema> {
 	const quick = new Ajv(PLAIN);
-	const thorough = new Ajv({ ...PLAIN, allErrors: true, verbose: true });
+	const thorough = new Ajv({ ...PLAIN, allErrors: true });
 	for (const ajv of [quick, thorough]) {
 		formats.default(ajv);
 		// The library's own takes `urn:uuid:…` too, and versions that do not exist.

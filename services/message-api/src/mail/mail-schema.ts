@@ -108,7 +108,10 @@ const MailSchema = Type.Object(
 		$id: 'Mail',
 		...closed,
 		description: 'A mail to send.',
-		'x-document': { required: ['to', 'subject'], anyOf: [{ required: ['text'] }, { required: ['html'] }] },
+		'x-document': {
+			required: ['to', 'subject'],
+			anyOf: ['text', 'html'].map((body) => ({ required: [body], properties: { [body]: { minLength: 1 } } })),
+		},
 	},
 );
 

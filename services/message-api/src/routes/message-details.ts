@@ -157,6 +157,7 @@ export function messageDetailOperations(db: Db): Operation[] {
 			operationId: 'getTimeline',
 			access: 'messages:read',
 			summary: 'What happened to a message, in order of time',
+			description: 'Of what people did the newest 1,000; `GET /v1/audit-events?subjectId=` lists all.',
 			answers: { 200: all(Type.Ref('TimelineEntry')) },
 			example: TIMELINE_EXAMPLE,
 			handle: async (request) => {

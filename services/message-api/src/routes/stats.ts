@@ -2,6 +2,7 @@ import { countMessages, type Db, STAT_DIMENSIONS, type StatDimension } from '@ti
 import { CHANNELS, LANES, now, Problem, SEND_STATUSES } from '@tidings/model';
 import { callerOf, type Operation, operation } from '@tidings/runtime';
 import { Type } from 'typebox';
+import { createTurns } from '../take-turns.js';
 import { timeField, timeIn } from './read-query.js';
 import { nullable, timeText } from './shapes.js';
 
@@ -9,6 +10,9 @@ const DAY_MS = 86_400_000;
 const LONGEST_DAYS = 31;
 const MOST_GROUPS = 10_000;
 const BY_DEFAULT = 'channel,status';
+/** Counting a month of a large tenant takes seconds: it leaves connections to those who send. */
+const TURNS = { atOnce: 2, waiting: 20 };
+const AGAIN_SECONDS = 5;
 
 const Query = Type.Object(
 	{
@@ -64,6 +68,7 @@ const EXAMPLE = {
 
 /** `GET /v1/stats`. */
 export function statsOperations({ pool }: Pick<Db, 'pool'>): Operation[] {
+	const takeTurn = createTurns(TURNS);
 	const stats = operation({
 		method: 'GET',
 		path: '/v1/stats',
@@ -74,10 +79,14 @@ export function statsOperations({ pool }: Pick<Db, 'pool'>): Operation[] {
 		description: `Counts the messages that were accepted in a range of time of at most ${LONGEST_DAYS} days, by where they stand now. At most ${MOST_GROUPS} groups: what has more is refused, and is asked for in shorter ranges.`,
 		query: Query,
 		answers: { 200: Type.Ref('Stats') },
+		errors: ['overloaded'],
 		example: EXAMPLE,
 		handle: async (request) => {
 			const range = readRange(request.query);
-			const rows = await countMessages(pool, callerOf(request).tenant.id, range, MOST_GROUPS + 1);
+			const turn = takeTurn(() => countMessages(pool, callerOf(request).tenant.id, range, MOST_GROUPS + 1));
+			if (turn === null)
+				throw new Problem('overloaded', 'Many are counting at once. Repeat this request.', { retryAfterSeconds: AGAIN_SECONDS });
+			const rows = await turn;
 			if (rows.length > MOST_GROUPS)
 				throw new Problem('malformed-request', `There are more than ${MOST_GROUPS} groups: give a shorter range, or count by less.`);
 			return { from: range.from.toISOString(), to: range.to.toISOString(), by: range.by, data: rows };

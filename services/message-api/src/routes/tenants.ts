@@ -4,6 +4,7 @@ import { callerOf, etagOf, type Operation, type OperationRequest, operation, ref
 import type { FastifyReply } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { beginChecks, lineOf, refuseFaulty } from '../checks/faults.js';
+import { TEXT_FORM } from '../checks/text.js';
 import { noSuchTenant, type TenantContext } from '../tenants/act-on-tenant.js';
 import { changeTenant } from '../tenants/change-tenant.js';
 import { createTenant } from '../tenants/create-tenant.js';
@@ -79,7 +80,7 @@ function listOperation({ prisma }: Db): Operation {
 			{
 				...PAGE_QUERY,
 				status: Type.Optional(Type.Enum([...TENANT_STATUSES, 'all'], { description: 'Default: all but DELETED.' })),
-				name: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: 'Exactly this name.' })),
+				name: Type.Optional(Type.String({ ...TEXT_FORM, minLength: 1, maxLength: 100, description: 'Exactly this name.' })),
 			},
 			{ additionalProperties: false },
 		),

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { newId } from '@tidings/model';
 import { type Answer, type Call, countRows, startApi, type TestApi } from '../../../../test/harness/api.js';
+import { eventually } from '../../../../test/harness/eventually.js';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -173,6 +174,27 @@ test('however many become the default at once, there is one', async () => {
 	]);
 	expect(new Set(answers.map((one) => one.status))).toEqual(new Set([200, 201]));
 	expect(await defaultsOf(there)).toHaveLength(1);
+});
+
+test('who takes over as the default meets no dead-lock with somebody who goes through the servers in order of their ids, as a rotation of keys does', async () => {
+	const there = await newTenant();
+	const [first, second] = [await make({}, there), await make({ default: false }, there)];
+	expect(first.id < second.id).toBe(true);
+	const other = await api.db.pool.connect();
+	const lock = (id: string) => other.query('select from mail_send_server_config where id = $1 for no key update', [id]);
+	try {
+		await other.query(`begin; set local deadlock_timeout = '1min'`);
+		await lock(first.id);
+		const changing = patch(second.path, '*', { default: true }, there);
+		const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+		await eventually(async () => (await api.db.pool.query(waits)).rowCount, { what: 'the change to wait' });
+		await lock(second.id);
+		await other.query('commit');
+		expect((await changing).body).toMatchObject({ default: true });
+	} finally {
+		other.release();
+	}
+	expect(await defaultsOf(there)).toEqual([second.id]);
 });
 
 test('of changes that saw the same version one wins, and the others are told', async () => {

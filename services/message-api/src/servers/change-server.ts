@@ -25,10 +25,12 @@ export async function changeServer(
 	if (fields.length === 0) return stored;
 	const { id, tenantId, version } = stored;
 	const changed = await insertUnique(context.db, { tenantId, taken: NAME_TAKEN }, async (tx) => {
-		const found: unknown[] = await tx.$queryRaw`
-			select id from mail_send_server_config where id = ${id}::uuid and tenant_id = ${tenantId}::uuid and version = ${version} for no key update`;
-		if (found.length === 0) return null;
-		if (given.default === true && !stored.isDefault) await dropDefault(tx, context, tenantId);
+		const takesOver = given.default === true && !stored.isDefault;
+		// Together with the default until now and in id order, as a rotation of keys locks them.
+		const found = await tx.$queryRaw<{ id: string; version: number }[]>`
+			select id, version from mail_send_server_config where tenant_id = ${tenantId}::uuid and (id = ${id}::uuid or (is_default and ${takesOver})) order by id for no key update`;
+		if (!found.some((one) => one.id === id && one.version === version)) return null;
+		if (takesOver) await dropDefault(tx, context, tenantId);
 		const [after] = await tx.mailSendServerConfig.updateManyAndReturn({
 			where: { id, tenantId, version },
 			data: { ...columnsOf(context, stored, given, checked), version: { increment: 1 }, updatedAt: now() },

@@ -1,6 +1,6 @@
 import { type Keyring, seal } from '@tidings/crypto';
-import type { Db } from '@tidings/db';
-import { newId, type Problem } from '@tidings/model';
+import type { Db, PrismaTx } from '@tidings/db';
+import { LIMITS, newId, Problem } from '@tidings/model';
 import { audit } from '../audit.js';
 import { collectFaults, rawOf, refuseFaulty } from '../checks/faults.js';
 import { holdTenant } from '../hold-tenant.js';
@@ -26,7 +26,7 @@ export const NAME_TAKEN = 'A mail server of this tenant has this name already.';
 
 /**
  * Makes a mail server of a tenant with its gate; its secrets are sealed before they are written. As default it takes the place of the one until now, also of one that is not active any more, in the same transaction.
- * `schemaFaults`: what a schema found in the body. Throws a `Problem`: 422 with every fault, 409 when the name is taken, 404 when the tenant is erased.
+ * `schemaFaults`: what a schema found in the body. Throws a `Problem`: 422 with every fault, 409 when the name is taken or there are too many, 404 when the tenant is erased.
  */
 export async function createServer(
 	context: ServerContext,
@@ -42,6 +42,7 @@ export async function createServer(
 	const { dkim, from } = checked;
 	return await insertUnique(context.db, { tenantId, taken: NAME_TAKEN }, async (tx) => {
 		await holdTenant(tx, tenantId);
+		await refuseTooMany(tx, tenantId);
 		const hasDefault = await tx.mailSendServerConfig.findFirst({
 			where: { tenantId, isDefault: true, active: true },
 			select: { id: true },
@@ -79,6 +80,15 @@ export async function createServer(
 			},
 		});
 	});
+}
+
+/** The servers of a tenant are read as one to choose from: all together must stay small. */
+async function refuseTooMany(tx: PrismaTx, tenantId: string): Promise<void> {
+	if ((await tx.mailSendServerConfig.count({ where: { tenantId } })) < LIMITS.mailServers) return;
+	throw new Problem(
+		'state-conflict',
+		`There are ${LIMITS.mailServers} mail servers already, which is the most: delete one that is not used any more.`,
+	);
 }
 
 /** Seals a secret of one mail server, bound to its place. */

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { LIMITS } from '@tidings/model';
 import { countRows, startApi, type TestApi } from '../../../../test/harness/api.js';
 
 let api: TestApi;
@@ -178,4 +179,17 @@ test('a host that cannot be resolved is refused where private networks are', asy
 	expect(named((await strict.call('/v1/mail-servers', { body: { ...SERVER, host: 'nowhere.invalid' } })).body)).toEqual([
 		'host-unknown /host',
 	]);
+});
+
+test('a tenant has a number of mail servers that can still be read as one: another is refused', async () => {
+	const { body: tenant } = await api.call('/v1/tenants', { key: api.platformKey, body: { name: 'Many servers' } });
+	const there = { key: api.platformKey, headers: { 'tidings-tenant': tenant.id } };
+	await api.db.pool.query(
+		`insert into mail_send_server_config (id, tenant_id, name, host, port, security, from_address, allowed_from, active)
+		select gen_random_uuid(), $1::uuid, 'server ' || n, 'h', 25, 'none', 'a@b', '{a@b}', n % 2 = 0 from generate_series(1, $2::int) n`,
+		[tenant.id, LIMITS.mailServers],
+	);
+	const { status, body } = await api.call('/v1/mail-servers', { ...there, body: { ...SERVER, name: 'One more' } });
+	expect([status, body.code]).toEqual([409, 'state-conflict']);
+	expect(body.detail).toContain(String(LIMITS.mailServers));
 });

@@ -10,7 +10,11 @@ const TIERS = ['TENANT', 'PLATFORM'] as const;
 const window = (what: string) =>
 	Type.Optional(
 		nullable(
-			Type.Integer({ minimum: 0, description: `${what}; absent, null or 0: no limit. Any other value is not available in this release.` }),
+			Type.Integer({
+				minimum: 0,
+				'x-document': { maximum: 0 },
+				description: `${what}; absent, null or 0: no limit. Any other value is not available in this release.`,
+			}),
 		),
 	);
 

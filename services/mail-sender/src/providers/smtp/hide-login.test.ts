@@ -20,6 +20,9 @@ test('a password is taken out of a text in every form in which a server got it',
 test('without a log-in nothing is taken out, nor is a password that any text may hold by chance', () => {
 	expect(createHide(null)('535 no')).toBe('535 no');
 	expect(createHide({ user: 'shop', password: '5' })('535 5.7.8 no')).toBe('535 5.7.8 no');
+	const hide = createHide({ user: 'shop', password: 'wrong' });
+	expect(hide('535 5.7.8 wrong name or password')).toBe('535 5.7.8 wrong name or password');
+	expect(hide(`535 ${base64('wrong')}`)).toBe('535 [password]');
 	expect(createHide({ user: 'shop', password: '' })('535 no')).toBe('535 no');
 });
 

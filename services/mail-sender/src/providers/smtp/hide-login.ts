@@ -1,8 +1,10 @@
 /** Takes a password out of what a server said. */
 export type Hide = (text: string) => string;
 
-/** A shorter password stands in many texts by chance; it is looked for only within the whole log-in. */
-const LEAST_CHARACTERS = 4;
+/** A shorter password may be a word that servers use ("wrong name or password"): taking that out would spoil what they say, and tell which word it is. It is looked for only as it was sent, encoded. */
+const LEAST_CHARACTERS = 8;
+/** A shorter one encoded stands in texts by chance, too; it is looked for only within the whole log-in. */
+const LEAST_ENCODED = 4;
 
 /**
  * Makes what takes the password of a log-in out of a server's words, in every form in which the server got it: some repeat the line that they refuse, and what a server says
@@ -12,7 +14,8 @@ export function createHide(auth: { readonly user: string; readonly password: str
 	if (auth === null || auth.password === '') return (text) => text;
 	const { user, password } = auth;
 	const open = password.length < LEAST_CHARACTERS ? [] : [password, encodeURIComponent(password)];
-	const encoded = [`\0${user}\0${password}`, ...open.slice(0, 1)].map((one) => Buffer.from(one).toString('base64').replace(/=+$/, ''));
+	const sent = [`\0${user}\0${password}`, ...(password.length < LEAST_ENCODED ? [] : [password])];
+	const encoded = sent.map((one) => Buffer.from(one).toString('base64').replace(/=+$/, ''));
 	const forms = [...encoded.map((one) => `${escaped(one)}={0,2}`), ...open.map(escaped)].sort((a, b) => b.length - a.length);
 	const pattern = new RegExp(forms.join('|'), 'gi');
 	return (text) => text.replace(pattern, '[password]');
