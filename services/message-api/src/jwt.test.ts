@@ -60,6 +60,13 @@ test('platform counts only in a token of the platform itself', async () => {
 	});
 	const operator = issuer.token({ claims: { tenant_id: await platformId() } });
 	expect((await api.call('/v1/messages', { key: operator, headers: there })).status).toBe(200);
+	const made = await api.call('/v1/api-keys', {
+		key: operator,
+		headers: there,
+		body: { name: 'by the operator', capabilities: ['messages:read'] },
+	});
+	const { rows } = await api.db.pool.query('select actor from audit_event where subject_id = $1', [made.body.id]);
+	expect(rows).toEqual([{ actor: 'platform:user:ann@example.com' }]);
 });
 
 test.each<[string, () => string, RegExp]>([

@@ -25,7 +25,7 @@ export type Caller = {
 	/** The tenant that the credential belongs to. */
 	readonly home: CallerTenant;
 	readonly capabilities: ReadonlySet<Capability>;
-	/** As the audit shows it: `key:` and the key id, or `user:` and the subject of a token. */
+	/** As the audit shows it: `key:` and the key id, or `user:` and the subject of a token; a user of the platform is `platform:user:`, for a tenant's own may have the same name. */
 	readonly actor: string;
 };
 
@@ -108,7 +108,7 @@ export function createAuthenticate(source: CredentialSource, options: Authentica
 		if (tenant === null) throw new Problem('credential-refused', 'There is no tenant with the id that the token names.');
 		// Whoever signs for a tenant does not sign for the operator.
 		const held = capabilities.filter((one) => one !== 'platform' || tenant.kind === 'PLATFORM');
-		return { tenant, home: tenant, capabilities: new Set(held), actor: `user:${subject}` };
+		return { tenant, home: tenant, capabilities: new Set(held), actor: `${tenant.kind === 'PLATFORM' ? 'platform:' : ''}user:${subject}` };
 	};
 	const identify = (header: string): Caller | Promise<Caller> => {
 		const text = /^bearer /i.test(header) ? header.slice(7).trim() : '';

@@ -24,7 +24,7 @@ function suspendOperation(context: TenantsContext): Operation {
 		operationId: 'suspendTenant',
 		summary: 'Stop a tenant for a while',
 		description:
-			'It takes no messages (403 `tenant-not-active`; on other nodes within 15 s), and what waits does not go out. What is being sent at this moment ends as it would. All can still be read. Deadlines run on: what is too late meanwhile becomes EXPIRED.',
+			'It takes no messages (403 `tenant-not-active`; on other nodes within 15 s), and what waits does not go out. What is being sent at this moment ends as it would. All can still be read. Deadlines run on: what is too late meanwhile becomes EXPIRED. Whoever may read the tenant’s audit events reads the note.',
 		body: Note,
 		bodyOptional: true,
 		collectsFaults: true,
