@@ -10,9 +10,6 @@ drop index tenant_name;
 create unique index tenant_name on tenant (name) where status <> 'DELETED';
 create index tenant_deleting on tenant (id) where status = 'DELETING';
 
--- Messages that wait for a person, few at any time: a mail server is not deleted under them.
-create index send_state_held on send_state (tenant_id, id) where status = 'HELD';
-
 -- What becomes of what waits while a tenant is DELETING: it is delivered, or cancelled.
 alter table tenant add column queued text check (queued in ('deliver', 'cancel'));
 alter table tenant add constraint tenant_queued_of_deleting check ((status = 'DELETING') = (queued is not null));

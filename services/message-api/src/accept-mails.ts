@@ -1,6 +1,6 @@
 import { type AcceptResult, type ActiveServer, type Db, DEFAULT_AGE_SECONDS, type IdempotencyKey } from '@tidings/db';
 import { newId, now, Problem, type RetryPolicy, routeOf, type Trace } from '@tidings/model';
-import type { Caller } from '@tidings/runtime';
+import { type Caller, refusalOfTenant } from '@tidings/runtime';
 import type { Acceptor } from './accept-messages.js';
 import { storedDedupeKey } from './checks/address.js';
 import { collectFaults, type Faults } from './checks/faults.js';
@@ -10,7 +10,7 @@ import { readMail } from './mail/read-mail.js';
 import { refuseForeignTier } from './refuse-foreign-tier.js';
 import type { KnownServers } from './servers/known-servers.js';
 import { resolveServer } from './servers/resolve-server.js';
-import { findStored } from './submission.js';
+import { storedOr } from './submission.js';
 
 /** What accepting mails needs. */
 export type MailContext = {
@@ -40,11 +40,7 @@ const ROUTE = routeOf('MAIL');
 export async function acceptMails(context: MailContext, submission: MailSubmission): Promise<AcceptResult> {
 	const { caller, trace, idempotency } = submission;
 	const checked = await checkMails(context, submission);
-	if ('refusal' in checked) {
-		const stored = idempotency === null ? null : await findStored(context.db.pool, idempotency);
-		if (stored === null) throw checked.refusal;
-		return stored;
-	}
+	if ('refusal' in checked) return await storedOr(checked.refusal, context.db.pool, idempotency);
 	const records = checked.mails.map((mail) => recordOf(mail, caller, trace, context.policyOf));
 	const bytes = checked.mails.reduce((sum, { draft }) => sum + sizeOf(draft), 0);
 	return await context.acceptor.accept({ records, idempotency }, bytes);
@@ -55,6 +51,8 @@ export async function checkMails(
 	context: MailContext,
 	submission: MailSubmission,
 ): Promise<{ readonly mails: readonly ReadyMail[] } | { readonly refusal: Problem }> {
+	const inactive = refusalOfTenant(submission.caller.tenant);
+	if (inactive !== null) return { refusal: inactive };
 	const faults = collectFaults(submission.faults);
 	const at = now();
 	const drafts = submission.mails.map((mail) => readMail(mail.body, mail.at, at, faults));

@@ -33,10 +33,11 @@ export function answerOf(result: AcceptResult): { readonly accepted: Accepted; r
 	}
 }
 
-/** The stored result of a key; null when it is new. A request that was accepted once is answered so for ever, also when it would be refused today. */
-export async function findStored(pool: Db['pool'], key: IdempotencyKey): Promise<AcceptResult | null> {
+/** The stored result of a request's key, else throws the refusal. A request that was accepted once is answered so for ever, also when it would be refused today. */
+export async function storedOr(refusal: Problem, pool: Db['pool'], key: IdempotencyKey | null): Promise<AcceptResult> {
+	if (key === null) throw refusal;
 	const { answers } = await findKeys(pool, [key], []);
 	const [stored] = answers;
-	if (stored === undefined) return null;
+	if (stored === undefined) throw refusal;
 	return stored.bodySha256.equals(key.bodySha256) ? { kind: 'replayed', ...stored.response } : { kind: 'mismatch' };
 }

@@ -162,6 +162,26 @@ test('a suspended tenant takes nothing at once, can still be read, and takes mes
 	]);
 });
 
+test('what a tenant was told while it took messages is told again when it repeats the request, also while it is halted', async () => {
+	const { id, key } = await makeTenant();
+	const servers = await api.call('/v1/mail-servers', { key });
+	for (const [path, body] of [
+		['/v1/mails', mail],
+		[`/v1/mail-servers/${servers.body.data[0].id}:test`, { to: 'ann@example.com' }],
+	] as const) {
+		await call(`/v1/tenants/${id}:resume`);
+		const send = async (idempotencyKey: string): Promise<Answer> =>
+			await api.call(path, { key, body, headers: { 'idempotency-key': idempotencyKey } });
+		const first = await send('one');
+		expect(first.status).toBe(202);
+		await call(`/v1/tenants/${id}:suspend`);
+		const again = await send('one');
+		expect([again.status, again.headers.get('idempotent-replayed'), again.body.id]).toEqual([202, 'true', first.body.id]);
+		expect((await send('two')).body.code).toBe('tenant-not-active');
+	}
+	expect((await api.call('/v1/mails?validateOnly=true', { key, body: mail, headers: { 'idempotency-key': 'one' } })).status).toBe(403);
+});
+
 test('a deletion names what was seen and what becomes of what waits, and can be taken back until erasing begins', async () => {
 	const { id, key, etag } = await makeTenant();
 	const remove = async (query: string, given?: string): Promise<Answer> =>
@@ -177,6 +197,7 @@ test('a deletion names what was seen and what becomes of what waits, and can be 
 	expect((await call(`/v1/tenants/${id}:suspend`)).status).toBe(409);
 	expect((await api.call('/v1/mails', { key, body: mail })).body.code).toBe('tenant-not-active');
 	expect((await api.call('/v1/messages', { key })).status).toBe(200);
+	expect((await api.call(`/v1/messages/${newId()}:retry`, { key, method: 'POST' })).body.code).toBe('tenant-not-active');
 	expect((await call(`/v1/tenants/${id}:resume`)).body).toMatchObject({ status: 'ACTIVE', queued: null });
 	expect((await remove('', '*')).body).toMatchObject({ status: 'DELETING', queued: 'deliver' });
 	await api.db.pool.query('update tenant set erasing_at = now() where id = $1', [id]);

@@ -40,7 +40,7 @@ export type Operation<Body extends TSchema = TSchema, Query extends TObject = TO
 	readonly bodyOptional?: boolean;
 	/** The handler gets a faulty body too, with `faultsGiven`, and refuses it itself together with what it finds; default false. */
 	readonly collectsFaults?: boolean;
-	/** Takes messages: refusals are counted, and an Idempotency-Key is honoured; default false. */
+	/** Takes messages: refusals are counted, an Idempotency-Key is honoured, and a tenant that is not ACTIVE is refused (when there is a key, by the handler, with `refusalOfTenant`); default false. */
 	readonly submits?: boolean;
 	/** Changes one thing that carries an ETag: without `If-Match` it is refused (428); the handler refuses a stale one by `refuseStale`. Default false. */
 	readonly guarded?: boolean;

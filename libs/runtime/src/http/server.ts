@@ -159,12 +159,18 @@ async function askAgain(request: FastifyRequest, one: Operation, again: Authenti
 
 /** What is known to be refused before the body is read: messages for a tenant that takes none, and a change that does not say what it has seen. */
 function refuseUntimely(request: FastifyRequest, one: Operation, { tenant }: Caller): void {
-	if (one.submits === true && tenant.status !== 'ACTIVE') {
-		const why = tenant.status === 'SUSPENDED' ? 'suspended by the operator' : 'being deleted';
-		throw new Problem('tenant-not-active', `The tenant is ${why}: it takes no messages. Nothing was written.`);
-	}
+	// With a key it may repeat what was accepted before, and is answered so: the handler looks.
+	const refusal = one.submits === true && request.headers['idempotency-key'] === undefined ? refusalOfTenant(tenant) : null;
+	if (refusal !== null) throw refusal;
 	if (one.guarded === true) requireIfMatch(request);
 	if (one.method === 'DELETE' && one.body === undefined) refuseBody(request.headers);
+}
+
+/** Why a tenant takes no messages; null when it does. */
+export function refusalOfTenant({ status }: Caller['tenant']): Problem | null {
+	if (status === 'ACTIVE') return null;
+	const why = status === 'SUSPENDED' ? 'suspended by the operator' : 'being deleted';
+	return new Problem('tenant-not-active', `The tenant is ${why}: it takes no messages. Nothing was written.`);
 }
 
 /** What would be ignored is refused: somebody may have meant something by it. Bodies of GET are not read at all. */

@@ -11,7 +11,10 @@ const AuditEvent = Type.Object(
 	{
 		id: Type.String({ format: 'uuid' }),
 		at: timeText('When it was done.'),
-		actor: Type.String({ description: 'Who did it: `key:` and the id of an API key, or `user:` and the subject of a token (`platform:user:` for the operator’s).' }),
+		actor: Type.String({
+			description:
+				'Who did it: `key:` and the id of an API key, or `user:` and the subject of a token (`platform:user:` for the operator’s).',
+		}),
 		action: Type.String({ description: 'What was done, such as `message.cancel`.' }),
 		subjectType: Type.String({ description: 'What kind of thing it was done to, such as `message`.' }),
 		subjectId: Type.String({ format: 'uuid', description: 'Which one.' }),

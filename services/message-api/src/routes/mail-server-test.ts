@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { LIMITS } from '@tidings/model';
-import { callerOf, type Operation, operation } from '@tidings/runtime';
+import { callerOf, type Operation, operation, refusalOfTenant } from '@tidings/runtime';
 import { Type } from 'typebox';
 import { beginChecks, refuseFaulty } from '../checks/faults.js';
 import { readMailbox } from '../mail/read-mailbox.js';
 import { findServer } from '../servers/find-server.js';
 import { testServer } from '../servers/test-server.js';
-import { answerOf, readIdempotencyKey } from '../submission.js';
+import { answerOf, readIdempotencyKey, storedOr } from '../submission.js';
 import { type ServersContext, shared, tierOf } from './mail-server-shape.js';
 
 const Body = Type.Object(
@@ -55,7 +55,10 @@ export function testOperation({ db, acceptor, metrics }: ServersContext): Operat
 			if (request.headers['idempotency-key'] !== undefined) request.bodySha256 ??= NO_BODY;
 			const idempotency = readIdempotencyKey(request, caller.tenant.id, `POST /v1/mail-servers/${server.id}:test`);
 			const test = { caller, trace: request.trace, server, tier: tierOf(server, caller), to: to?.address ?? null, idempotency };
-			const { accepted, replayed } = answerOf(await testServer(acceptor, test));
+			const refusal = refusalOfTenant(caller.tenant);
+			const { accepted, replayed } = answerOf(
+				refusal === null ? await testServer(acceptor, test) : await storedOr(refusal, db.pool, idempotency),
+			);
 			if (replayed) {
 				metrics.idempotentReplaysTotal.inc();
 				reply.header('idempotent-replayed', 'true');

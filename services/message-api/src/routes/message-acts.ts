@@ -1,6 +1,6 @@
 import type { Db } from '@tidings/db';
 import { Problem } from '@tidings/model';
-import { callerOf, type Operation, type OperationRequest, operation } from '@tidings/runtime';
+import { callerOf, type Operation, type OperationRequest, operation, refusalOfTenant } from '@tidings/runtime';
 import { type TObject, Type } from 'typebox';
 import type { ActContext, ActResult } from '../act-on-message.js';
 import { cancelMessage } from '../cancel-message.js';
@@ -66,6 +66,14 @@ function createAct(db: Db): Act {
 	};
 }
 
+/** The same request; throws 403 for a tenant that is being deleted, which sends nothing anew. */
+function sendable<T extends OperationRequest>(request: T): T {
+	const { tenant } = callerOf(request);
+	const refusal = tenant.status === 'DELETING' ? refusalOfTenant(tenant) : null;
+	if (refusal !== null) throw refusal;
+	return request;
+}
+
 /** `POST /v1/messages/{id}:cancel`, `:retry` and `:release`. Each answers the message as it is afterwards. */
 export function messageActOperations(db: Db): Operation[] {
 	const act = createAct(db);
@@ -87,6 +95,7 @@ export function messageActOperations(db: Db): Operation[] {
 			...shared,
 			path: '/v1/messages/{id}:retry',
 			operationId: 'retryMessage',
+			errors: ['state-conflict', 'tenant-not-active'],
 			summary: 'Send a message once more',
 			description: 'PENDING and RETRY become due now. FAILED, DEAD_LETTER, EXPIRED, and CANCELLED before any attempt, get one new try.',
 			body: Note,
@@ -94,19 +103,21 @@ export function messageActOperations(db: Db): Operation[] {
 			answers: { 200: Type.Ref('Message') },
 			example: { note: 'password mended' },
 			answerExamples: { 200: RETRY_EXAMPLE },
-			handle: async (request) => await act(request, (context, tenantId, id) => retryMessage(context, tenantId, id, noteOf(request.body))),
+			handle: async (request) =>
+				await act(sendable(request), (context, tenantId, id) => retryMessage(context, tenantId, id, noteOf(request.body))),
 		}),
 		operation({
 			...shared,
 			path: '/v1/messages/{id}:release',
 			operationId: 'releaseMessage',
+			errors: ['state-conflict', 'tenant-not-active'],
 			summary: 'Decide about a message that is HELD',
 			body: Release,
 			answers: { 200: Type.Ref('Message') },
 			example: { resolution: 'resend', note: 'the provider says that it never came' },
 			answerExamples: { 200: RETRY_EXAMPLE },
 			handle: async (request) =>
-				await act(request, (context, tenantId, id) =>
+				await act(request.body.resolution === 'resend' ? sendable(request) : request, (context, tenantId, id) =>
 					releaseMessage(context, tenantId, id, { resolution: request.body.resolution, ...noteOf(request.body) }),
 				),
 		}),
