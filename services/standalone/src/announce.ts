@@ -19,7 +19,7 @@ export function announce(facts: Facts, file: string): void {
 	process.stdout.write(`
 Tidings is ready.
 
-  API          ${facts.api}   (described at ${facts.openapi})
+  API          ${facts.api}   (read about it at ${facts.api}/docs)
   API key      ${facts.apiKey}
   Admin key    ${facts.platformKey}
   Mails        ${facts.mail.web}   every mail that is sent arrives here

@@ -41,7 +41,12 @@ export function readConfig(): StandaloneConfig {
 		)
 		.option('--port <port>', 'port of the API', port, 7070)
 		.option('--admin-port <port>', 'port of /livez, /readyz and /metrics', port, 7072)
-		.option('--smtp-port <port>', "port of the mail catcher's SMTP", port, 7025)
+		.option(
+			'--smtp-port <port>',
+			"port of the mail catcher's SMTP; with 0 another at each start, which only its own server follows",
+			port,
+			7025,
+		)
 		.option('--mail-port <port>', "port of the mail catcher's page", port, 7071)
 		.option('--data-dir <folder>', 'where everything is kept', '.tidings')
 		.option('--check-config', 'check flags and settings, start nothing')

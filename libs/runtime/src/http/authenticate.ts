@@ -116,7 +116,8 @@ export function createAuthenticate(source: CredentialSource, options: Authentica
 		if (key !== null) return after(credentials.get(key.keyId), (known) => admitKey(known, key.secret));
 		if (verifyToken !== undefined && TOKEN.test(text)) return verifyToken(text).then(admitToken);
 		const wanted = verifyToken === undefined ? 'an API key (`Bearer tdg_…`)' : 'an API key (`Bearer tdg_…`) or a JWT';
-		throw new Problem('credential-refused', `The \`Authorization\` header does not hold ${wanted}.`);
+		const twice = /^bearer\s/i.test(text) ? ' The word `Bearer` stands in it twice.' : '';
+		throw new Problem('credential-refused', `The \`Authorization\` header does not hold ${wanted}.${twice}`);
 	};
 	const permit = (caller: Caller, request: FastifyRequest, capability: Capability): Caller | Promise<Caller> => {
 		if (!caller.capabilities.has(capability))

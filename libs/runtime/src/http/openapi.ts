@@ -54,7 +54,11 @@ export async function gatherOpenApi(app: FastifyInstance, info: ApiInfo, operati
 			components: {
 				examples: problemExamples(operations),
 				securitySchemes: {
-					apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer tdg_…`.' },
+					apiKey: {
+						type: 'http',
+						scheme: 'bearer',
+						description: 'An API key, sent as `Authorization: Bearer tdg_…`. Where a page asks for it, give the key alone: `tdg_…`.',
+					},
 					jwt: {
 						type: 'http',
 						scheme: 'bearer',
@@ -104,6 +108,9 @@ function sayMore(part: unknown): void {
 	if (typeof part !== 'object' || part === null) return;
 	const schema = part as Record<string, unknown>;
 	if (schema['x-document'] !== undefined) Object.assign(schema, schema['x-document']);
+	// Readers and generators want to be told that the words of a list are texts.
+	if (Array.isArray(schema['enum']) && schema['type'] === undefined && schema['enum'].every((one) => typeof one === 'string'))
+		schema['type'] = 'string';
 	delete schema['x-document'];
 	delete schema['x-form'];
 	for (const inner of Object.values(schema)) sayMore(inner);

@@ -245,7 +245,7 @@ function isReadable(url: string): boolean {
 function wrongPath(request: FastifyRequest, reply: FastifyReply, operations: readonly Operation[]): Problem {
 	const path = request.url.split('?', 1)[0] ?? '';
 	const there = operations.filter((one) => pathPatternOf(one.path).test(path));
-	if (there.length === 0) return new Problem('not-found', 'There is no such path. `GET /openapi.json` lists all.');
+	if (there.length === 0) return new Problem('not-found', 'There is no such path. `GET /openapi.json` lists all, `/docs` shows them.');
 	const methods = [...new Set(there.flatMap((one) => (one.method === 'GET' ? ['GET', 'HEAD'] : [one.method])))];
 	// The path has the method, and still came here: it holds an id that cannot be one.
 	if (methods.includes(request.method)) return new Problem('not-found', 'There is no such thing: the id is not a UUID.');
