@@ -158,7 +158,7 @@ function faultsOfReply(sent: Sent, { status, headers, text, body }: Reply): stri
 	const row = Object.entries(ERRORS).find(([code]) => code === body?.code)?.[1];
 	const isProblem = headers.get('content-type') === 'application/problem+json' && row?.status === status;
 	const leak = LEAKS.exec(status < 400 || sent.method === 'HEAD' ? '' : JSON.stringify({ ...body, instance: '' }));
-	const secrets = [api.apiKey, api.platformKey].map((key) => key.split('_').at(-1) ?? '');
+	const secrets = [api.apiKey, api.platformKey].map((key) => key.split('_').slice(2).join('_'));
 	return [
 		status >= 500 ? `the status is of the server: ${api.log.findLast((line) => line.includes('"err"'))}` : '',
 		status >= 400 && sent.method !== 'HEAD' && !isProblem ? 'it is no problem of the catalogue' : '',
