@@ -1,4 +1,4 @@
-import type { Channel, Lane, Route } from '@tidings/model';
+import type { Channel, Lane, QuotaChannel, QuotaLevel, Route } from '@tidings/model';
 
 /** A recipient of a record to be accepted. */
 export type NewRecipient = {
@@ -75,7 +75,35 @@ export type AcceptResult =
 	/** The idempotency key was used for another body. */
 	| { readonly kind: 'mismatch' }
 	/** A twin holds one of the keys right now. */
-	| { readonly kind: 'in-flight' };
+	| { readonly kind: 'in-flight' }
+	| ({ readonly kind: 'over-quota' } & QuotaRefusal);
+
+/** Why a request is over the monthly quota. */
+export type QuotaRefusal = {
+	readonly channel: QuotaChannel;
+	/** `PLATFORM`: the platform's own quota. */
+	readonly scope: 'TENANT' | 'PLATFORM';
+	/** As `2026-11`, in UTC. */
+	readonly month: string;
+	/** What is used of the cap, without this request; and what this request costs of it. */
+	readonly used: number;
+	readonly cap: number;
+	readonly cost: number;
+	/** The first record that does not fit. */
+	readonly index: number;
+};
+
+/** A share of a cap that was reached for the first time in its month. */
+export type QuotaWarning = {
+	/** Whose quota it is. */
+	readonly tenantId: string;
+	readonly channel: QuotaChannel;
+	readonly month: string;
+	/** In percent. */
+	readonly level: QuotaLevel;
+	readonly used: number;
+	readonly cap: number;
+};
 
 /** Records expire this long after their first due time when the caller gives no `validUntil` and the operator has set no age for the tenant. */
 export const DEFAULT_AGE_SECONDS = 72 * 3600;

@@ -1,5 +1,5 @@
 import { type AcceptResult, type ActiveServer, type Db, DEFAULT_AGE_SECONDS, type IdempotencyKey } from '@tidings/db';
-import { newId, now, Problem, type RetryPolicy, routeOf, type Trace } from '@tidings/model';
+import { newId, now, overridePolicy, Problem, type RetryPolicy, routeOf, type Trace } from '@tidings/model';
 import { type Caller, refusalOfTenant } from '@tidings/runtime';
 import type { Acceptor } from './accept-messages.js';
 import { storedDedupeKey } from './checks/address.js';
@@ -105,7 +105,7 @@ function recordOf({ draft, server }: ReadyMail, caller: Caller, trace: Trace, po
 		notBefore: draft.notBefore,
 		validUntil: draft.validUntil,
 		maxAgeSeconds: maxAgeOf(caller.tenant.settings),
-		budgetMax: policyOf(draft.type).maxAttempts,
+		budgetMax: overridePolicy(policyOf(draft.type), caller.tenant.settings.retryTypes ?? {}, draft.type).maxAttempts,
 		subject: draft.subject,
 		text: draft.text,
 		html: draft.html,

@@ -1,9 +1,20 @@
-import { type AcceptResult, acceptBatch, type Db, type NewRecord, troubleOf } from '@tidings/db';
-import { now, Problem } from '@tidings/model';
+import {
+	type AcceptOptions,
+	type AcceptResult,
+	acceptBatch,
+	type Db,
+	type NewRecord,
+	type QuotaRefusal,
+	type QuotaWarning,
+	troubleOf,
+} from '@tidings/db';
+import { type MonthlyCaps, NO_CAPS, now, Problem } from '@tidings/model';
 import { channelLabel, detached, type Logger, type Metrics } from '@tidings/telemetry';
 import { createAcceptQueue, type PendingRequest, type WaitingCaller } from './accept-queue.js';
 import { createFillFlows } from './flow-ids.js';
-import { createWaker } from './wake-after-commit.js';
+import { rememberFullQuotas } from './quota/remember-full.js';
+import { tellWarnings } from './quota/tell-warnings.js';
+import { createWaker, type Waker } from './wake-after-commit.js';
 
 /** Accepts requests of many callers at once. */
 export type Acceptor = {
@@ -19,16 +30,21 @@ export type Acceptor = {
 /** Transactions at once: with more, they only wait for each other's flush. */
 const IN_FLIGHT = 2;
 
+/** What accepting needs. */
+export type AcceptorOptions = {
+	readonly pool: Db['pool'];
+	readonly log: Logger;
+	readonly metrics: Metrics;
+	/** The monthly caps of tenants for whom nothing is set; default: none. */
+	readonly caps?: MonthlyCaps;
+};
+
 /**
  * Makes the micro-batcher: callers that come while the event loop turns, or while earlier ones are being committed, share one transaction. No timer: an idle server accepts at once.
  */
-export function createAcceptor(options: { readonly pool: Db['pool']; readonly log: Logger; readonly metrics: Metrics }): Acceptor {
+export function createAcceptor(options: AcceptorOptions): Acceptor {
 	const waker = createWaker(() => options.pool.connect(), options.log);
-	const runBatch = createRunBatch(options.pool, (fresh) => {
-		const at = now();
-		waker.wake(fresh.map(({ flowId, notBefore }) => ({ flowId, dueAt: notBefore !== null && notBefore > at ? notBefore : null })));
-		count(fresh, options.metrics);
-	});
+	const runBatch = createRunBatch(options.pool, options.caps ?? NO_CAPS, eventsOf(options, waker));
 	const queue = createAcceptQueue();
 	const keys = new Set<string>();
 	let inFlight = 0;
@@ -39,7 +55,6 @@ export function createAcceptor(options: { readonly pool: Db['pool']; readonly lo
 		inFlight += 1;
 		void runBatch(batch).finally(() => {
 			inFlight -= 1;
-			for (const { key } of batch) if (key !== null) keys.delete(key);
 			schedule();
 			if (inFlight === 0 && queue.length === 0) onIdle?.();
 		});
@@ -58,7 +73,14 @@ export function createAcceptor(options: { readonly pool: Db['pool']; readonly lo
 			const key = keyOf(request);
 			if (key !== null && keys.has(key)) return Promise.resolve({ kind: 'in-flight' });
 			return new Promise((resolve, reject) => {
-				if (!queue.add({ request, bytes, key, resolve, reject })) {
+				// The key is free before the answer: whoever repeats it then is no twin in flight.
+				const free = <T>(tell: (told: T) => void) => {
+					return (told: T): void => {
+						if (key !== null) keys.delete(key);
+						tell(told);
+					};
+				};
+				if (!queue.add({ request, bytes, resolve: free(resolve), reject: free(reject) })) {
 					reject(
 						new Problem('dependency-away', 'More is waiting to be accepted than the database takes. Repeat the request.', {
 							retryAfterSeconds: 1,
@@ -81,41 +103,68 @@ export function createAcceptor(options: { readonly pool: Db['pool']; readonly lo
 	};
 }
 
+function eventsOf(options: AcceptorOptions, waker: Waker): BatchEvents {
+	return {
+		onCommit: (fresh) => {
+			const at = now();
+			waker.wake(fresh.map(({ flowId, notBefore }) => ({ flowId, dueAt: notBefore !== null && notBefore > at ? notBefore : null })));
+			count(fresh, options.metrics);
+		},
+		onWarning: (warnings) => tellWarnings(warnings, options),
+		onRefusal: ({ channel, scope }) => options.metrics.quotaRefusalsTotal.inc({ channel: channelLabel(channel), scope }),
+	};
+}
+
 function keyOf({ idempotency }: PendingRequest): string | null {
 	return idempotency === null ? null : [idempotency.tenantId, idempotency.operation, idempotency.key].join('\n');
 }
 
+/** Is told what a batch has come to. */
+type BatchEvents = {
+	/** The records that were written. */
+	onCommit(fresh: readonly PendingRequest['records'][number][]): void;
+	onWarning(warnings: readonly QuotaWarning[]): void;
+	onRefusal(refusal: QuotaRefusal): void;
+};
+
 /**
- * Makes what runs one batch and answers its callers; it never rejects. `onCommit` is told the records that were written.
- * When the data is at fault, the callers are run again in halves, until only the one that brought the fault meets it.
+ * Makes what runs one batch and answers its callers; it never rejects.
+ * When the data is at fault, the callers are run again in halves, until only the one that brought the fault meets it. Callers whose quota had no room a moment ago go after the others, by themselves.
  */
-function createRunBatch(
-	pool: Db['pool'],
-	onCommit: (fresh: readonly PendingRequest['records'][number][]) => void,
-): (batch: readonly WaitingCaller[]) => Promise<void> {
+function createRunBatch(pool: Db['pool'], caps: MonthlyCaps, events: BatchEvents): (batch: readonly WaitingCaller[]) => Promise<void> {
 	const fillFlows = createFillFlows(pool);
-	const runBatch = async (batch: readonly WaitingCaller[]): Promise<void> => {
+	const full = rememberFullQuotas();
+	const run = async (batch: readonly WaitingCaller[], options: AcceptOptions): Promise<void> => {
 		let results: readonly AcceptResult[];
 		try {
 			await fillFlows(batch.flatMap((caller) => caller.request.records));
-			results = await acceptBatch(
-				pool,
-				batch.map((caller) => caller.request),
-			);
+			const requests = batch.map((caller) => caller.request);
+			const outcome = await acceptBatch(pool, requests, options);
+			results = outcome.results;
+			events.onWarning(outcome.warnings);
 		} catch (error) {
 			const trouble = troubleOf(error);
 			if (batch.length > 1 && (trouble === 'data' || trouble === 'bug')) {
 				const half = batch.length >> 1;
-				await runBatch(batch.slice(0, half));
-				await runBatch(batch.slice(half));
+				await run(batch.slice(0, half), options);
+				await run(batch.slice(half), options);
 			} else for (const caller of batch) caller.reject(trouble === 'data' ? unstorable(error) : error);
 			return;
 		}
-		for (const [index, caller] of batch.entries()) answer(caller, results[index]);
+		for (const [index, caller] of batch.entries()) {
+			const result = results[index];
+			answer(caller, result);
+			full.note(caller, result);
+			if (result?.kind === 'over-quota') events.onRefusal(result);
+		}
 		const fresh = batch.flatMap((caller, index) => writtenOf(caller, results[index]));
-		if (fresh.length > 0) onCommit(fresh);
+		if (fresh.length > 0) events.onCommit(fresh);
 	};
-	return runBatch;
+	return async (batch) => {
+		const { free, careful } = full.part(batch);
+		if (free.length > 0) await run(free, { caps });
+		if (careful.length > 0) await run(careful, { caps, careful: true });
+	};
 }
 
 function writtenOf(caller: WaitingCaller, result: AcceptResult | undefined): PendingRequest['records'] {

@@ -9,8 +9,6 @@ export type WaitingCaller = {
 	readonly request: PendingRequest;
 	/** About how large its contents are. */
 	readonly bytes: number;
-	/** Its idempotency key, unique over tenants and operations; null when it has none. */
-	readonly key: string | null;
 	resolve(result: AcceptResult): void;
 	reject(error: unknown): void;
 };

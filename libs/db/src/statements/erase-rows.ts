@@ -2,12 +2,15 @@ import type { Queryable } from '../client.js';
 
 /** What a tenant has beside its records, in the order in which it is erased: its keys last, so that they can read until then. */
 export const TENANT_TABLES = [
+	'dead_letter_replay',
 	'dead_letter_message',
 	'dedupe_key',
 	'idempotency_key',
 	'flow',
 	'gate',
 	'mail_send_server_config',
+	'tenant_message_quota',
+	'tenant_message_usage',
 	'api_key',
 ] as const;
 

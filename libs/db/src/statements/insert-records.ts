@@ -1,8 +1,14 @@
-import type { NewRecord } from '../accepting.js';
+import type { MonthlyCaps } from '@tidings/model';
+import type { NewRecord, QuotaWarning } from '../accepting.js';
 import type { Queryable } from '../client.js';
+import { bucketValues, costsOf } from '../quota-costs.js';
+import { CROSSED, readWarnings, takeQuota } from './take-quota.js';
 
 /** A record with the flow that its outbox entry joins. */
 export type FlowingRecord = NewRecord & { readonly flowId: string };
+
+/** What stands before the quota in the order of writing. */
+const WRITTEN = ['record', 'state', 'payload', 'entry', 'recipient', 'twin'].map((table) => `(select count(*) from ${table})`).join(' + ');
 
 const TEXT = `
 	with i as materialized (
@@ -19,36 +25,50 @@ const TEXT = `
 	record as (
 		insert into send_record (id, tenant_id, channel, route, lane, type, scope, config_id, config_tier, flow_id, metadata, trace_id, traceparent, dedupe_key, not_before, valid_until)
 		select id, tenant_id, channel, route, lane, type, scope, config_id, config_tier, flow_id, metadata, trace_id, traceparent, dedupe_key, not_before, valid_until from i
+		returning 1
 	),
 	state as (
 		insert into send_state (id, tenant_id, status, budget_max, due_at, not_after)
 		select id, tenant_id, 'PENDING', budget_max, due, coalesce(valid_until, due + make_interval(secs => max_age))
 		from i cross join lateral (select greatest(now(), not_before) as due) as d
+		returning 1
 	),
 	payload as (
 		insert into send_payload (id, tenant_id, subject, body_text, body_html, from_address, from_name, reply_to, headers, attachments)
 		select id, tenant_id, subject, body_text, body_html, from_address, from_name, reply_to, headers, attachments from i
+		returning 1
 	),
 	entry as (
 		insert into outbox_entry (id, tenant_id, route, lane, gate, flow_id, due_at, trace_id, traceparent)
 		select id, tenant_id, route, lane, config_id, flow_id, greatest(now(), not_before), trace_id, traceparent from i
+		returning 1
 	),
 	recipient as (
 		insert into send_recipient (id, n, tenant_id, role, address, name, address_hash)
 		select * from unnest($27::uuid[], $28::int[], $29::uuid[], $30::text[], $31::text[], $32::text[], $33::bytea[])
+		returning 1
 	),
 	twin as (
 		insert into dedupe_key (tenant_id, key, record_id) select tenant_id, dedupe_key, id from i where dedupe_key is not null
-	)
-	select now() as at`;
+		returning 1
+	),
+	${takeQuota(34, WRITTEN)}
+	select now() as at, ${CROSSED} as crossed`;
 
-/** Writes records with all that belongs to them, and their outbox entries, in one statement: law 2. Returns the time of the transaction. */
-export async function insertRecords(client: Queryable, records: readonly FlowingRecord[]): Promise<Date> {
+/**
+ * Writes records with all that belongs to them, and their outbox entries, in one statement: law 2; then takes what they cost of the monthly quota. Returns the time of the
+ * transaction and what is to be warned of. Throws what `isQuotaFull` knows when they cost more than is left.
+ */
+export async function insertRecords(
+	client: Queryable,
+	records: readonly FlowingRecord[],
+	caps: MonthlyCaps,
+): Promise<{ at: Date; warnings: readonly QuotaWarning[] }> {
 	const recipients = records.flatMap((record) =>
 		record.recipients.map((one, index) => ({ ...one, id: record.id, tenantId: record.tenantId, n: index })),
 	);
 	const of = <K extends keyof FlowingRecord>(key: K): FlowingRecord[K][] => records.map((record) => record[key]);
-	const { rows } = await client.query<{ at: Date }>({
+	const { rows } = await client.query<{ at: Date; crossed: QuotaWarning[] | null }>({
 		name: 'insert-records',
 		text: TEXT,
 		values: [
@@ -85,9 +105,10 @@ export async function insertRecords(client: Queryable, records: readonly Flowing
 			recipients.map((one) => one.address),
 			recipients.map((one) => one.name),
 			recipients.map((one) => one.addressHash),
+			...bucketValues(costsOf(records), caps),
 		],
 	});
 	const [row] = rows;
 	if (row === undefined) throw new Error('insert-records answered no row');
-	return row.at;
+	return { at: row.at, warnings: readWarnings(row.crossed) };
 }

@@ -1,9 +1,11 @@
-import { ERRORS, type ErrorCode, LANES } from '@tidings/model';
+import { ERRORS, type ErrorCode, LANES, QUOTA_CHANNELS, QUOTA_LEVELS } from '@tidings/model';
 import type { MetricRow } from '../metric-row.js';
 import { CHANNEL_LABELS, FAST, ROUTE_LABELS } from './values.js';
 
 const REASON_LABELS = Object.keys(ERRORS) as ErrorCode[];
 const SCOPE_LABELS = ['TENANT', 'PLATFORM'] as const;
+const QUOTA_CHANNEL_LABELS = QUOTA_CHANNELS.map((channel) => channel.toLowerCase() as Lowercase<typeof channel>);
+const LEVEL_LABELS = QUOTA_LEVELS.map((level) => String(level) as `${typeof level}`);
 
 /** From a request to a record that waits for its sender. */
 export const ACCEPTING_METRICS = {
@@ -36,6 +38,20 @@ export const ACCEPTING_METRICS = {
 		help: 'Records per accepting transaction',
 		labels: {},
 		buckets: [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000],
+	},
+	quotaRefusalsTotal: {
+		name: 'tidings_quota_refusals_total',
+		type: 'counter',
+		unit: 'requests',
+		help: "Submitting requests refused because they are over a monthly quota; PLATFORM: the platform's own",
+		labels: { channel: QUOTA_CHANNEL_LABELS, scope: SCOPE_LABELS },
+	},
+	quotaWarningsTotal: {
+		name: 'tidings_quota_warnings_total',
+		type: 'counter',
+		unit: 'quotas',
+		help: 'Monthly quotas used up to a level, in percent; once for each quota, month and level',
+		labels: { channel: QUOTA_CHANNEL_LABELS, level: LEVEL_LABELS },
 	},
 	idempotentReplaysTotal: {
 		name: 'tidings_idempotent_replays_total',
