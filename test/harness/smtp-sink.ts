@@ -136,6 +136,10 @@ async function converse(socket: Socket, sink: Sink): Promise<void> {
 
 	if (!(await answer('CONN', [], '220 sink ESMTP'))) return void socket.end();
 	for (let line = await input.line(); line !== null; line = await input.line()) {
+		if (/[\u0000-\u001f\u007f]/.test(line)) {
+			say(socket, '501 5.5.2 a command holds no control character');
+			continue;
+		}
 		const verb = line.split(/[ :]/, 1)[0]?.toUpperCase() ?? '';
 		if (verb === 'EHLO' || verb === 'HELO') {
 			await answer('EHLO', [], greeting(sink.options));

@@ -1,5 +1,5 @@
 import type { Db } from '@tidings/db';
-import type { RetryPolicy, Route } from '@tidings/model';
+import type { RetryPolicy, RetryTypes, Route } from '@tidings/model';
 import type { Logger, Metrics } from '@tidings/telemetry';
 import type { Persist } from './persist.js';
 import type { Provider } from './provider.js';
@@ -18,7 +18,10 @@ export type DeliveryOptions = {
 	readonly deadlineSeconds: number;
 	/** A message that failed in an unknown way comes back after this many milliseconds; default 30,000. */
 	readonly nackMs?: number;
+	/** The operator's policy for a message type. */
 	readonly policyOf: (type: string) => RetryPolicy;
+	/** What a tenant has of its own over that; absent: nothing. */
+	readonly retryTypesOf?: (tenantId: string) => Promise<RetryTypes>;
 	/** The broker's kind as traces show it. */
 	readonly messagingSystem: string;
 	readonly log: Logger;

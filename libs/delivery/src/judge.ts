@@ -30,7 +30,8 @@ export function judge(record: ClaimedRecord, outcome: Settled, judging: Judging)
 		judging.policy,
 		judging.random,
 	);
-	const accepted = acceptedBefore + (outcome.kind === 'answered' ? outcome.recipients.filter((one) => one.kind === 'accepted').length : 0);
+	const answers = outcome.kind === 'answered' ? outcome.recipients : (outcome.known ?? []);
+	const accepted = acceptedBefore + answers.filter((one) => one.kind === 'accepted').length;
 	return {
 		...fenceOf(record),
 		...destination(decision),
@@ -112,17 +113,18 @@ function attemptRow(record: ClaimedRecord, outcome: Tried, { provider, worker }:
 }
 
 function recipientRows(record: ClaimedRecord, outcome: Tried): RecipientRow[] {
-	if (outcome.kind === 'ambiguous') {
-		const { category, stage, code, enhancedCode, text } = outcome;
-		return record.recipients
-			.filter((one) => one.outcome === 'OPEN')
-			.map(({ n }) => ({ n, outcome: 'OPEN', category, stage, code, enhancedCode, text }));
-	}
-	return outcome.recipients.map((one) => {
-		const { n, code, enhancedCode, text } = one;
-		if (one.kind === 'accepted') return { n, outcome: 'ACCEPTED', category: null, stage: 'DOT', code, enhancedCode, text };
-		return { n, outcome: isFinal(one.category) ? 'REFUSED' : 'OPEN', category: one.category, stage: one.stage, code, enhancedCode, text };
-	});
+	if (outcome.kind === 'answered') return outcome.recipients.map(recipientRow);
+	const { category, stage, code, enhancedCode, text } = outcome;
+	const known = outcome.known?.map(recipientRow) ?? [];
+	const answered = new Set(known.map((one) => one.n));
+	const open = record.recipients.filter((one) => one.outcome === 'OPEN' && !answered.has(one.n));
+	return [...known, ...open.map(({ n }) => ({ n, outcome: 'OPEN', category, stage, code, enhancedCode, text }) as const)];
+}
+
+function recipientRow(one: RecipientOutcome): RecipientRow {
+	const { n, code, enhancedCode, text } = one;
+	if (one.kind === 'accepted') return { n, outcome: 'ACCEPTED', category: null, stage: 'DOT', code, enhancedCode, text };
+	return { n, outcome: isFinal(one.category) ? 'REFUSED' : 'OPEN', category: one.category, stage: one.stage, code, enhancedCode, text };
 }
 
 function isRefused(one: RecipientOutcome): one is Extract<RecipientOutcome, { kind: 'refused' }> {

@@ -8,6 +8,7 @@ import { judge } from './judge.js';
 import type { HeldMessage } from './message.js';
 import { outcomeLabel } from './outcome-label.js';
 import { isPassing } from './persist.js';
+import { policyFor } from './policy-for.js';
 import type { Send } from './provider.js';
 import type { Ended } from './settle-ended.js';
 import { traceCall } from './trace-call.js';
@@ -42,7 +43,8 @@ export async function sendClaimed(context: DeliveryContext, one: Claimed): Promi
 		message.ack();
 		return null;
 	}
-	const judging = { policy: context.policyOf(record.type), provider: provider.name, worker: context.worker, random: random() };
+	const policy = await policyFor(context, record, outcome);
+	const judging = { policy, provider: provider.name, worker: context.worker, random: random() };
 	return { record, message, settlement: judge(record, outcome, judging), settling: startSettle(context, message) };
 }
 

@@ -15,6 +15,10 @@ export type Refusal = {
 	/** Enhanced status code (RFC 3463), such as `5.1.1`; null when there was none. */
 	readonly enhancedCode: string | null;
 	readonly text: string;
+	/** The answer says that the recipient's address itself is bad: only such may feed a suppression. Absent: it is about something else. */
+	readonly aboutAddress?: true;
+	/** The provider asks to be left alone for so many seconds; more than 24 h counts as 24 h, and what is no such number as absent. */
+	readonly retryAfterSeconds?: number;
 };
 
 /** What became of one recipient in one attempt. */
@@ -31,12 +35,12 @@ export type RecipientOutcome =
 /**
  * What a provider answered to one attempt. Providers return it; they never throw for a "no".
  * - `answered`: one outcome for each recipient that was addressed
- * - `ambiguous`: everything was handed over and no clear answer came; nobody knows whether it was accepted
+ * - `ambiguous`: everything was handed over and no clear answer came; nobody knows whether it was accepted. `known`: recipients whose own answer is clear all the same
  * - `withheld`: the hand-over mark was lost, so nothing was sent and somebody else owns the record now
  * - `given-back`: the sender ended the attempt before all was handed over, for it stops or has too little time, so nothing was sent; it costs nothing
  */
 export type Outcome =
 	| { readonly kind: 'answered'; readonly recipients: readonly RecipientOutcome[]; readonly providerMessageId: string | null }
-	| ({ readonly kind: 'ambiguous' } & Refusal)
+	| ({ readonly kind: 'ambiguous'; readonly known?: readonly RecipientOutcome[] } & Refusal)
 	| { readonly kind: 'withheld' }
 	| { readonly kind: 'given-back' };

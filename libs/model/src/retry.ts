@@ -1,4 +1,4 @@
-import type { Category, Outcome, RecipientOutcome } from './outcome.js';
+import type { Category, Outcome, RecipientOutcome, Refusal } from './outcome.js';
 
 /** How a failed attempt is tried again. Durations in seconds. */
 export type RetryPolicy = {
@@ -29,11 +29,42 @@ export const DEFAULT_RETRY: RetryPolicy = {
 	quotaFloorSeconds: 300,
 };
 
-/** Seconds to wait after the `burnt`-th burnt attempt (1 or more). `random` is in [0, 1). */
-export function delaySeconds(policy: RetryPolicy, burnt: number, category: Category, random: number): number {
-	const nominal = Math.min(policy.maxSeconds, policy.baseSeconds * policy.multiplier ** (burnt - 1));
-	const jittered = nominal * (1 - policy.jitter + 2 * policy.jitter * random);
-	return category === 'QUOTA' ? Math.max(jittered, policy.quotaFloorSeconds) : jittered;
+/** No provider's wish to be left alone is heeded for longer. */
+const RETRY_AFTER_MOST_SECONDS = 24 * 3600;
+
+/** Policies by message type, any of the six fields each; `*` is every type. */
+export type RetryTypes = Readonly<Record<string, { readonly [Field in keyof RetryPolicy]?: RetryPolicy[Field] | undefined }>>;
+
+/** A policy with what is set for one type over it, field by field: the type's own, then that of `*`, then the policy's. */
+export function overridePolicy(policy: RetryPolicy, types: RetryTypes, type: string): RetryPolicy {
+	const of = (name: string): RetryTypes[string] => (Object.hasOwn(types, name) ? (types[name] ?? {}) : {});
+	const [own, all] = [of(type), of('*')];
+	const field = (name: keyof RetryPolicy): number => own[name] ?? all[name] ?? policy[name];
+	return {
+		maxAttempts: field('maxAttempts'),
+		baseSeconds: field('baseSeconds'),
+		maxSeconds: field('maxSeconds'),
+		multiplier: field('multiplier'),
+		jitter: field('jitter'),
+		quotaFloorSeconds: field('quotaFloorSeconds'),
+	};
+}
+
+/** Seconds to wait after the `burnt`-th burnt attempt (1 or more): the backoff with its jitter, but no less than what the refusal asks for. `random` is in [0, 1). */
+export function delaySeconds(
+	policy: RetryPolicy,
+	burnt: number,
+	{ category, retryAfterSeconds }: Pick<Refusal, 'category' | 'retryAfterSeconds'>,
+	random: number,
+): number {
+	// A factor that is beyond all numbers times no delay is no delay.
+	const grown = policy.baseSeconds === 0 ? 0 : policy.baseSeconds * policy.multiplier ** (burnt - 1);
+	const jittered = Math.min(policy.maxSeconds, grown) * (1 - policy.jitter + 2 * policy.jitter * random);
+	return Math.max(jittered, category === 'QUOTA' ? policy.quotaFloorSeconds : 0, floorOf(retryAfterSeconds));
+}
+
+function floorOf(retryAfterSeconds: number | undefined): number {
+	return retryAfterSeconds !== undefined && retryAfterSeconds > 0 ? Math.min(retryAfterSeconds, RETRY_AFTER_MOST_SECONDS) : 0;
 }
 
 /** What is done with a record after an attempt. A closed union: every reader switches over all of it. */
@@ -78,21 +109,26 @@ export function decide(attempted: Attempted, policy: RetryPolicy, random: number
 	const budgetLeft = burnt < attempted.budgetMax;
 	if (outcome.kind === 'ambiguous') {
 		if (attempted.onAmbiguous === 'hold') return { kind: 'hold' };
-		return budgetLeft ? { kind: 'retry', delaySeconds: delaySeconds(policy, burnt, outcome.category, random) } : { kind: 'dead-letter' };
+		const asked = [outcome, ...(outcome.known ?? []).filter(isRetryable)];
+		return budgetLeft ? { kind: 'retry', delaySeconds: longest(policy, burnt, asked, random) } : { kind: 'dead-letter' };
 	}
 	const retryable = outcome.recipients.filter(isRetryable);
 	const onlyQuota = retryable.length > 0 && retryable.every((one) => one.category === 'QUOTA');
 	if (onlyQuota && (attempted.quotaWaitedSeconds ?? 0) < QUOTA_PATIENCE_SECONDS) {
-		return { kind: 'wait', delaySeconds: delaySeconds(policy, Math.max(1, attempted.budgetUsed), 'QUOTA', random) };
+		return { kind: 'wait', delaySeconds: longest(policy, Math.max(1, attempted.budgetUsed), retryable, random) };
 	}
 	if (retryable.length > 0 && budgetLeft) {
-		const delays = retryable.map((one) => delaySeconds(policy, burnt, one.category, random));
-		return { kind: 'retry', delaySeconds: Math.max(...delays) };
+		return { kind: 'retry', delaySeconds: longest(policy, burnt, retryable, random) };
 	}
 	if (retryable.length > 0 || outcome.recipients.some((one) => one.kind === 'refused' && needsPerson(one.category)))
 		return { kind: 'dead-letter' };
 	const accepted = attempted.acceptedBefore + outcome.recipients.filter((one) => one.kind === 'accepted').length;
 	return accepted > 0 ? { kind: 'sent' } : { kind: 'fail' };
+}
+
+/** The longest delay that any of these refusals asks for. */
+function longest(policy: RetryPolicy, burnt: number, refusals: readonly Refusal[], random: number): number {
+	return Math.max(...refusals.map((one) => delaySeconds(policy, burnt, one, random)));
 }
 
 function isRetryable(one: RecipientOutcome): one is Extract<RecipientOutcome, { kind: 'refused' }> {

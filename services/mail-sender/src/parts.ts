@@ -7,6 +7,7 @@ import { checkOutboundHost, createPoll, type Part } from '@tidings/runtime';
 import type { Logger, Metrics } from '@tidings/telemetry';
 import { createConsumer } from './consume.js';
 import type { OpenSecret } from './load-server.js';
+import { createRetryTypesOf } from './retry-types-of.js';
 import { createSmtpProvider } from './smtp-provider.js';
 
 /** What a mail sender is made of. */
@@ -67,6 +68,7 @@ export function mailSenderParts(options: MailSenderOptions): Part[] {
 		leaseSeconds: options.leaseSeconds,
 		deadlineSeconds: options.deadlineSeconds,
 		policyOf: options.policyOf,
+		retryTypesOf: createRetryTypesOf(db),
 		messagingSystem,
 		log,
 		metrics,

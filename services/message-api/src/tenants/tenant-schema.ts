@@ -1,8 +1,9 @@
 import type { Db } from '@tidings/db';
-import { TENANT_STATUSES } from '@tidings/model';
-import type { TenantSettings } from '@tidings/runtime';
+import { LIMITS, type RetryTypes, TENANT_STATUSES } from '@tidings/model';
+import { pointerTo, RETRY_OVERRIDE, type TenantSettings } from '@tidings/runtime';
 import { type Static, Type } from 'typebox';
-import { LINE_FORM } from '../checks/text.js';
+import { type Faults, type Raw, rawOf } from '../checks/faults.js';
+import { faultOfLine, LINE_FORM } from '../checks/text.js';
 import { nullable, timeText } from '../routes/shapes.js';
 
 const closed = { additionalProperties: false } as const;
@@ -21,8 +22,24 @@ const maxAgeHours = nullable(
 		description: 'How long a message without `validUntil` is tried, in hours from its first due time. Null: 72.',
 	}),
 );
+/** Message types with a retry policy of their own at most. */
+const MOST_TYPES = 100;
+
+/** Written out, because a pattern for names would let one with a line break pass unchecked: see `checkSettings`. */
+const retryTypes = Type.Unsafe<RetryTypes | null>({
+	type: ['object', 'null'],
+	additionalProperties: RETRY_OVERRIDE,
+	maxProperties: MOST_TYPES,
+	description:
+		'Retry policies by message type, `*` for every type: any of the six fields each, and what is absent is taken from `*`, then from the operator’s. `maxAttempts` is fixed when a message is accepted, delays are as they stand when an attempt fails. It is replaced as a whole. Null: as the operator has set it.',
+	'x-document': { propertyNames: { minLength: 1, maxLength: LIMITS.type, ...LINE_FORM['x-document'] } },
+});
 const GivenSettings = Type.Object(
-	{ apiRatePerSecond: Type.Optional(apiRatePerSecond), maxAgeHours: Type.Optional(maxAgeHours) },
+	{
+		apiRatePerSecond: Type.Optional(apiRatePerSecond),
+		maxAgeHours: Type.Optional(maxAgeHours),
+		retryTypes: Type.Optional(retryTypes),
+	},
 	{ ...closed, description: 'Merged field by field: what is absent stays, null goes back to the operator’s.' },
 );
 
@@ -44,7 +61,10 @@ export const TenantSchema = Type.Object(
 		status: Type.Enum([...TENANT_STATUSES], {
 			description: 'Only an ACTIVE one takes messages. Nothing of a SUSPENDED one goes out. Of a DELETED one nothing else is left.',
 		}),
-		settings: Type.Object({ apiRatePerSecond, maxAgeHours }, { description: 'What the operator has set for this tenant alone.' }),
+		settings: Type.Object(
+			{ apiRatePerSecond, maxAgeHours, retryTypes },
+			{ description: 'What the operator has set for this tenant alone.' },
+		),
 		queued: Type.Unsafe<'deliver' | 'cancel' | null>({
 			type: ['string', 'null'],
 			enum: ['deliver', 'cancel', null],
@@ -62,7 +82,7 @@ export const TENANT_EXAMPLE = {
 	name: 'Shop',
 	kind: 'TENANT',
 	status: 'ACTIVE',
-	settings: { apiRatePerSecond: 50, maxAgeHours: null },
+	settings: { apiRatePerSecond: 50, maxAgeHours: null, retryTypes: null },
 	queued: null,
 	createdAt: '2026-11-30T09:00:00.000Z',
 	updatedAt: '2026-11-30T09:00:00.000Z',
@@ -82,7 +102,11 @@ export function showTenant(tenant: StoredTenant): Static<typeof TenantSchema> {
 		name: tenant.name,
 		kind: tenant.kind as 'TENANT',
 		status: tenant.status as 'ACTIVE',
-		settings: { apiRatePerSecond: settings.apiRatePerSecond ?? null, maxAgeHours: settings.maxAgeHours ?? null },
+		settings: {
+			apiRatePerSecond: settings.apiRatePerSecond ?? null,
+			maxAgeHours: settings.maxAgeHours ?? null,
+			retryTypes: settings.retryTypes ?? null,
+		},
 		queued: tenant.queued as 'deliver' | null,
 		createdAt: tenant.createdAt.toISOString(),
 		updatedAt: tenant.updatedAt.toISOString(),
@@ -90,12 +114,25 @@ export function showTenant(tenant: StoredTenant): Static<typeof TenantSchema> {
 }
 
 /** The settings as they are to be stored: those that stand, also such as only a newer release knows, with the change; what is null is left out. */
-export function mergeSettings(standing: TenantSettings, change: SettingsChange = {}): Record<string, number> {
+export function mergeSettings(standing: TenantSettings, change: SettingsChange = {}): Record<string, number | RetryTypes> {
 	const merged = Object.entries({ ...standing, ...change });
 	return Object.fromEntries(merged.flatMap(([name, value]) => (value === null || value === undefined ? [] : [[name, value]])));
 }
 
-/** A change of settings as the audit shows it: `maxAgeHours=24`. */
+/** A change of settings as the audit shows it: `maxAgeHours=24`, `retryTypes={"*":{"maxAttempts":3}}`. */
 export function settingsTold(change: SettingsChange = {}): string[] {
-	return Object.entries(change).map(([name, value]) => `${name}=${value}`);
+	return Object.entries(change).map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : value}`);
+}
+
+/** Adds what the schema does not see: a message type that none can have. */
+export function checkSettings(body: Raw, faults: Faults): void {
+	const types = rawOf(rawOf(body['settings'])?.['retryTypes']);
+	for (const type of Object.keys(types ?? {}).slice(0, MOST_TYPES)) {
+		const at = pointerTo('/settings/retryTypes', type);
+		const { length } = type;
+		const fault = faultOfLine(type);
+		if (length === 0 || length > LIMITS.type)
+			faults.add(at, length === 0 ? 'too-short' : 'too-long', `A message type has 1 to ${LIMITS.type} characters; this has ${length}.`);
+		if (fault !== null) faults.add(at, 'control-character', fault);
+	}
 }

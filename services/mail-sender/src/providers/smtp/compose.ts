@@ -64,7 +64,13 @@ export function composeMail(mail: SmtpMail): Composed | Refusal {
 
 /** Makes a refusal out of something that broke before or without a reply. */
 export function unfit(stage: Stage, errno: string, text: string): Refusal {
-	return { category: classifySmtp({ stage, code: null, enhancedCode: null, text, errno }), stage, code: null, enhancedCode: null, text };
+	return {
+		category: classifySmtp({ stage, code: null, enhancedCode: null, text, errno }).category,
+		stage,
+		code: null,
+		enhancedCode: null,
+		text,
+	};
 }
 
 /** The library would fold a line break in a header into a space; a mail that needs that was never meant so. */

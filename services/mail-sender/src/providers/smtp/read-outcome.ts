@@ -1,4 +1,4 @@
-import { classifySmtp, cleanText, isUnsure, parseReply } from '@tidings/delivery';
+import { classifySmtp, cleanText, parseReply } from '@tidings/delivery';
 import type { Outcome, RecipientOutcome, Refusal, Stage } from '@tidings/model';
 import type { NodemailerError, SMTPSentMessageInfo } from 'nodemailer';
 import { unfit } from './compose.js';
@@ -29,17 +29,25 @@ export function readFailure(handOver: HandOver, error: NodemailerError, watch: S
 	const text = whole ? reply.text : cleanText(handOver.hide(error.message));
 	const code = whole ? reply.code : null;
 	const enhancedCode = whole ? reply.enhancedCode : null;
-	const category = classifySmtp({ stage, code, enhancedCode, text, errno: errnoOf(error) });
+	const { category, ambiguous, aboutAddress } = classifySmtp({ stage, code, enhancedCode, text, errno: errnoOf(error) });
 	const refusal: Refusal = { category, stage, code, enhancedCode, text };
-	const clear = code !== null && /^[45]/.test(code) && !isUnsure(refusal);
-	return handOver.ended && !clear ? { kind: 'ambiguous', ...refusal } : refuseAll(handOver, refusal);
+	if (handOver.ended && ambiguous) return leaveOpen(handOver, refusal);
+	// After the dot the answer is about all that RCPT took: whose address is meant is known only when there is one.
+	const blames = aboutAddress && handOver.composed.addressed.length - rejectedIn(handOver).length === 1;
+	return refuseAll(handOver, blames ? { ...refusal, aboutAddress: true } : refusal);
+}
+
+/** Nobody knows what became of the mail, but whom RCPT refused did not get it. */
+function leaveOpen(handOver: HandOver, refusal: Refusal): Outcome {
+	const known = knownNos(handOver, rejectedIn(handOver));
+	return known.length === 0 ? { kind: 'ambiguous', ...refusal } : { kind: 'ambiguous', ...refusal, known };
 }
 
 /** The outcome of a mail whose time was over at this stage. */
 export function readTimeout(handOver: HandOver, stage: Stage, deadlineMs: number): Outcome {
 	const at = handOver.ended ? 'DOT' : stage;
 	const refusal = unfit(at, 'ETIMEDOUT', `The attempt was not over within ${deadlineMs / 1_000} s.`);
-	return handOver.ended ? { kind: 'ambiguous', ...refusal, category: 'UNKNOWN' } : refuseAll(handOver, refusal);
+	return handOver.ended ? leaveOpen(handOver, refusal) : refuseAll(handOver, refusal);
 }
 
 /** The same refusal for everyone who was addressed, but for those whom RCPT had refused already. */
@@ -60,20 +68,30 @@ function rejectedIn(handOver: HandOver): Rejected {
 }
 
 function perRecipient(handOver: HandOver, rejected: Rejected, otherwise: (n: number) => RecipientOutcome): RecipientOutcome[] {
+	const known = knownNos(handOver, rejected);
+	const ns = new Set(known.map((one) => one.n));
+	const others = handOver.composed.addressed.flatMap((one) => one.ns).filter((n) => !ns.has(n));
+	return [...known, ...others.map(otherwise)].sort((a, b) => a.n - b.n);
+}
+
+/** Those whose address is none, and those whom RCPT refused. */
+function knownNos(handOver: HandOver, rejected: Rejected): RecipientOutcome[] {
 	const outcomes: RecipientOutcome[] = [...handOver.composed.refused];
+	if (rejected.length === 0) return outcomes;
 	for (const [index, { ns }] of handOver.composed.addressed.entries()) {
 		const sent = handOver.envelope?.to[index];
-		const no = rejected.length === 0 ? undefined : rejected.find((one) => one.recipient === sent);
+		const no = rejected.find((one) => one.recipient === sent);
 		const refusal = no === undefined ? null : refusedAtRcpt(handOver.hide(no.response ?? ''));
-		for (const n of ns) outcomes.push(refusal === null ? otherwise(n) : { n, kind: 'refused', ...refusal });
+		if (refusal !== null) for (const n of ns) outcomes.push({ n, kind: 'refused', ...refusal });
 	}
-	return outcomes.sort((a, b) => a.n - b.n);
+	return outcomes;
 }
 
 function refusedAtRcpt(response: string): Refusal {
 	const { code, enhancedCode, text } = parseReply(response);
-	const category = classifySmtp({ stage: 'RCPT', code, enhancedCode, text, errno: null });
-	return { category, stage: 'RCPT', code, enhancedCode, text };
+	const { category, aboutAddress } = classifySmtp({ stage: 'RCPT', code, enhancedCode, text, errno: null });
+	const refusal: Refusal = { category, stage: 'RCPT', code, enhancedCode, text };
+	return aboutAddress ? { ...refusal, aboutAddress: true } : refusal;
 }
 
 function stageOf(handOver: HandOver, error: NodemailerError, watch: StageWatch): Stage {
@@ -96,6 +114,8 @@ function errnoOf(error: NodemailerError): string | null {
 	switch (error.code) {
 		case 'ECONNECTION':
 			return 'ECONNRESET';
+		case 'ETIMEDOUT':
+			return 'timeoutType' in error && error.timeoutType === 'GREETING_TIMEOUT' ? 'ENOGREETING' : 'ETIMEDOUT';
 		case 'ESOCKET':
 			return error.originalCode ?? 'ECONNRESET';
 		case 'EPROTOCOL':

@@ -24,12 +24,12 @@ function attempt(sendMail: Mailer['sendMail'], ended = false, stop?: AbortSignal
 
 const yes = { response: '250 2.0.0 ok' } as NonNullable<Parameters<Done>[1]>;
 
-test('a library that never calls back is ended by the deadline (K5)', async () => {
+test('K5 a library that never calls back is ended by the deadline', async () => {
 	expect(inShort(await attempt(() => undefined).outcome)).toEqual(['0 TRANSIENT CONN - -']);
 	expect(await attempt(() => undefined, true).outcome).toMatchObject({ kind: 'ambiguous', stage: 'DOT', category: 'UNKNOWN' });
 });
 
-test('a library that calls back twice gives one outcome, and the second is told and dropped (K6)', async () => {
+test('K6 a library that calls back twice gives one outcome, and the second is told and dropped', async () => {
 	const { outcome, late } = attempt((_, done) => {
 		done(null, yes);
 		done(Object.assign(new Error('no'), { code: 'ECONNECTION' }));
@@ -38,7 +38,7 @@ test('a library that calls back twice gives one outcome, and the second is told 
 	expect(late).toEqual(['a second no: ECONNECTION']);
 });
 
-test('a library that throws before it returns gives one outcome (K6)', async () => {
+test('K6 a library that throws before it returns gives one outcome', async () => {
 	const { outcome } = attempt(() => {
 		throw new TypeError('broken');
 	});

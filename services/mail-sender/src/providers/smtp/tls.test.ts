@@ -98,7 +98,7 @@ test.each(['starttls', 'tls'] as const)('with %s everything but the greeting goe
 });
 
 test.each(['starttls', 'tls'] as const)(
-	'with %s a certificate for another host, or of an unknown maker, is CONFIG and nothing is said',
+	'M6 with %s a certificate for another host, or of an unknown maker, is CONFIG and nothing is said',
 	async (security) => {
 		const server = await tlsServer({ security });
 		const other = transportTo(server.port, { security, auth, host: 'other.example.test' }, { ca: cert });
@@ -109,14 +109,14 @@ test.each(['starttls', 'tls'] as const)(
 	},
 );
 
-test('a server that does not offer STARTTLS is CONFIG, and nothing is said in clear', async () => {
+test('M8 a server that does not offer STARTTLS is CONFIG, and nothing is said in clear', async () => {
 	const server = await tlsServer({ security: 'starttls', offers: false });
 	const outcome = await transportTo(server.port, { security: 'starttls', auth }, { ca: cert }).send(mailTo([ann]));
 	expect(inShort(outcome)).toEqual(['0 CONFIG TLS 502 5.5.1']);
 	expect(server.clear.filter((line) => /AUTH|MAIL/.test(line))).toEqual([]);
 });
 
-test('a server that cannot do TLS now, or breaks off the handshake, is TRANSIENT', async () => {
+test('M7 M9 a server that breaks off the handshake, or cannot do TLS now, is TRANSIENT', async () => {
 	const later = await tlsServer({ security: 'starttls', afterStartTls: 'refuse' });
 	expect(inShort(await transportTo(later.port, { security: 'starttls' }, { ca: cert }).send(mailTo([ann])))).toEqual([
 		'0 TRANSIENT TLS 454 4.7.0',

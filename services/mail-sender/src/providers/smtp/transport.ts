@@ -9,6 +9,7 @@ import { createHide } from './hide-login.js';
 import type { SmtpMail } from './mail.js';
 import { refuseAll } from './read-outcome.js';
 import { type SendContext, sendOnce } from './send-once.js';
+import { sendRest } from './send-rest.js';
 import { type StageWatch, watchStages } from './stage-watch.js';
 
 /** One version of a mail server's settings, with its secrets opened. */
@@ -83,14 +84,20 @@ export function openTransport(config: SmtpConfig, options: SmtpTransportOptions)
 	const underWay = new Set<Promise<Outcome>>();
 	let closing = false;
 
-	const send = async (mail: SmtpMail, begin?: () => Promise<boolean>, stop?: AbortSignal): Promise<Outcome> => {
+	const transact = async (
+		mail: SmtpMail,
+		within: SendContext,
+		{ begin, stop }: { begin: (() => Promise<boolean>) | undefined; stop: AbortSignal | undefined },
+	): Promise<Outcome> => {
 		const composed = composeMail(mail);
 		if ('category' in composed) return refuseOpen(mail, composed);
 		const handOver = newHandOver(composed, begin ?? null, hide);
 		if (composed.addressed.length === 0) return { kind: 'answered', recipients: composed.refused, providerMessageId: null };
-		if (fault !== null) return refuseAll(handOver, fault);
-		if (closing) return refuseAll(handOver, unfit('CONFIG', 'ECLOSED', 'The sender is closing its connections.'));
-		const outcome = sendOnce(handOver, context, stop);
+		return fault === null ? await sendOnce(handOver, within, stop) : refuseAll(handOver, fault);
+	};
+	const send = async (mail: SmtpMail, begin?: () => Promise<boolean>, stop?: AbortSignal): Promise<Outcome> => {
+		if (closing) return refuseOpen(mail, unfit('CONFIG', 'ECLOSED', 'The sender is closing its connections.'));
+		const outcome = sendRest(mail, context.deadlineMs, (rest, deadlineMs) => transact(rest, { ...context, deadlineMs }, { begin, stop }));
 		underWay.add(outcome);
 		try {
 			return await outcome;
