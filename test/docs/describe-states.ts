@@ -6,6 +6,9 @@ import {
 	type OutboxAct,
 	type OutboxStatus,
 	outboxMachine,
+	type ReplayAct,
+	type ReplayStatus,
+	replayMachine,
 	type SendAct,
 	type SendStatus,
 	sendRecordMachine,
@@ -83,6 +86,18 @@ const LETTER: Words<DeadLetterStatus, DeadLetterAct> = {
 	acts: { resolve: 'the record left, or a person said so', discard: 'a person closes it unresolved' },
 };
 
+const REPLAY: Words<ReplayStatus, ReplayAct> = {
+	title: 'A replay of dead letters',
+	about: 'Many letters that a person has sent again, worked off by the dead-letter service.',
+	states: {
+		RUNNING: 'Letters are replayed, at its rate.',
+		DONE: 'Every letter had its turn.',
+		STOPPED: 'A person stopped it. What was replayed until then stays so.',
+		FAILED: 'It could not go on; it says why.',
+	},
+	acts: { finish: 'the last letter had its turn', stop: 'a person stops it', fail: 'its tenant is being deleted' },
+};
+
 const TENANT: Words<TenantStatus, TenantAct> = {
 	title: 'A tenant',
 	about: 'Who uses the mesh. The platform’s own tenant never leaves ACTIVE.',
@@ -109,6 +124,7 @@ Every change of state is one of these moves, written by compare-and-swap in \`li
 ${describe(sendRecordMachine, RECORD)}
 ${describe(outboxMachine, OUTBOX)}
 ${describe(deadLetterMachine, LETTER)}
+${describe(replayMachine, REPLAY)}
 ${describe(tenantMachine, TENANT)}`;
 }
 

@@ -28,7 +28,8 @@ beforeAll(async () => {
 	readRows = await createReadRows(api.db);
 	serverId = (await recipes['getMailServer']?.())?.id ?? '';
 	// Two of everything, so that each list has a second page.
-	for (const one of ['getMailServer', 'getDeadLetter', 'getDeadLetter', 'requeueOutboxEntry', 'requeueOutboxEntry']) await recipes[one]?.();
+	for (const one of ['getMailServer', ...['getDeadLetter', 'getDeadLetterReplay', 'requeueOutboxEntry'].flatMap((twice) => [twice, twice])])
+		await recipes[one]?.();
 	const mail = { to: ['ann@example.com'], subject: 'Hello', text: 'Hi', type: 'a.type', metadata: { orderNo: 'A-17' } };
 	messageId = (await api.call('/v1/mails', { body: mail })).body.id;
 	for (const key of [api.apiKey, other.apiKey])

@@ -20,6 +20,8 @@ export type Writes = Readonly<Record<string, Expectation>>;
 /** Each makes a flow when it is the first of its server, its priority and its tenant. */
 const MAYBE_FLOWS = { from: 0, to: 3 };
 const AUDITED = { audit_event: 1 };
+/** The first of a month makes the row that counts. */
+const COUNTED = { tenant_message_usage: { from: 0, to: 1 } };
 
 /** What an accepted call of each operation writes. An operation that is not here writes nothing. */
 const WRITES: Readonly<Record<string, (call: Written) => Writes>> = {
@@ -32,6 +34,13 @@ const WRITES: Readonly<Record<string, (call: Written) => Writes>> = {
 		const more = { resend: { outbox_entry: 1 }, delivered: { send_recipient: 0 }, failed: {} };
 		return { ...AUDITED, send_state: 0, ...more[resolution] };
 	},
+	resolveDeadLetter: () => ({ ...AUDITED, dead_letter_message: 0 }),
+	discardDeadLetter: () => ({ ...AUDITED, dead_letter_message: 0 }),
+	// The letter's audit, and that of its message.
+	replayDeadLetter: () => ({ audit_event: 2, dead_letter_message: 0, send_state: 0, outbox_entry: 1 }),
+	// A dry run writes nothing.
+	startDeadLetterReplay: ({ answer }) => (answer.status === 200 ? {} : { ...AUDITED, dead_letter_replay: 1 }),
+	stopDeadLetterReplay: () => ({ ...AUDITED, dead_letter_replay: 0 }),
 	// The default until now has an audit of its own when it is one no longer.
 	createMailServer: ({ answer }) => ({
 		audit_event: answer.body.default ? { from: 1, to: 2 } : 1,
@@ -49,6 +58,8 @@ const WRITES: Readonly<Record<string, (call: Written) => Writes>> = {
 	deleteTenant: () => ({ ...AUDITED, tenant: 0 }),
 	suspendTenant: () => ({ ...AUDITED, tenant: 0 }),
 	resumeTenant: () => ({ ...AUDITED, tenant: 0 }),
+	setQuota: ({ etag, answer }) =>
+		etag === answer.headers.get('etag') ? {} : { ...AUDITED, tenant: 0, tenant_message_quota: 3 - answer.body.defaults.length },
 	createApiKey: () => ({ ...AUDITED, api_key: 1 }),
 	revokeApiKey: () => ({ ...AUDITED, api_key: 0 }),
 	// The new key is made and the old one is rotated.
@@ -79,7 +90,11 @@ function sent(bodies: readonly unknown[], { isKeyed, answer }: Written): Writes 
 		dedupe_key: sum(({ dedupeKey }) => (dedupeKey === undefined ? 0 : 1)),
 		idempotency_key: isKeyed ? 1 : 0,
 	};
-	return { ...Object.fromEntries(Object.entries(all).filter(([, count]) => count > 0)), flow: MAYBE_FLOWS };
+	return {
+		...Object.fromEntries(Object.entries(all).filter(([, count]) => count > 0)),
+		flow: MAYBE_FLOWS,
+		...(fresh.length > 0 ? COUNTED : {}),
+	};
 }
 
 /** What was written otherwise than it should be; `tenantId`: whose rows alone may change. */

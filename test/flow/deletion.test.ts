@@ -54,8 +54,10 @@ async function rowsOf(db: Db, { tenantId }: TestTenant): Promise<Record<string, 
 	return Object.fromEntries(found);
 }
 
-/** Gives a tenant something in every table: attachments, dedupe keys, a failed and a held message with their letters. */
+/** Gives a tenant something in every table: a quota, attachments, dedupe keys, a failed and a held message with their letters. */
 async function fill(tenant: TestTenant): Promise<void> {
+	const quota = { key: api.platformKey, method: 'PUT', headers: { 'if-match': '*' }, body: { mailMonthly: 1_000 } };
+	expect((await api.call(`/v1/tenants/${tenant.tenantId}/quota`, quota)).status).toBe(200);
 	const attachments = [{ filename: 'a.txt', contentType: 'text/plain', content: 'YQ==' }];
 	expect(await tenant.submit(1, { attachments, dedupeKey: 'a' })).toBe(202);
 	await mesh.db.pool.query(`update mail_send_server_config set on_ambiguous = 'hold' where tenant_id = $1`, [tenant.tenantId]);
@@ -71,7 +73,17 @@ test('tenants that are deleted under load: with deliver all arrives, with cancel
 	for (const tenant of [quiet, delivered, cancelled]) await fill(tenant);
 	const before = await rowsOf(mesh.db, quiet);
 	expect(Object.keys(before)).toEqual(
-		expect.arrayContaining(['attachment', 'dead_letter_message', 'dedupe_key', 'idempotency_key', 'delivery_attempt', 'flow', 'gate']),
+		expect.arrayContaining([
+			'attachment',
+			'dead_letter_message',
+			'dedupe_key',
+			'idempotency_key',
+			'delivery_attempt',
+			'flow',
+			'gate',
+			'tenant_message_quota',
+			'tenant_message_usage',
+		]),
 	);
 	const load = busy.load(10, 100);
 	await Promise.all([delivered.submit(200), cancelled.submit(300)]);

@@ -46,6 +46,7 @@ export async function startApi(
 		/** As TIDINGS_SECRET_KEYS; default: a key of its own. */
 		secretKeys?: string;
 		callers?: Pick<MessageApiOptions, 'jwt' | 'ratePerSecond' | 'redisUrl'>;
+		caps?: MessageApiOptions['caps'];
 	} = {},
 ): Promise<TestApi> {
 	const database = options.databaseUrl === undefined ? await createDatabase() : { url: options.databaseUrl, drop: async () => undefined };
@@ -65,6 +66,7 @@ export async function startApi(
 		policyOf: () => DEFAULT_RETRY,
 		version: '0',
 		...options.callers,
+		...(options.caps === undefined ? {} : { caps: options.caps }),
 	});
 	const running = await startParts(api.parts, { log });
 	const origin = api.address();
@@ -124,6 +126,7 @@ export async function countRows(db: Db): Promise<Record<string, number>> {
 		'outbox_entry',
 		'dedupe_key',
 		'idempotency_key',
+		'tenant_message_usage',
 		'mail_send_server_config',
 		'gate',
 		'api_key',

@@ -59,4 +59,6 @@ test('the promises are kept by a record that was sent once, and each way to brea
 		[open],
 	);
 	expect(await brokenPromises(good)).toEqual([`I10 has 0 open letters (${open}, DEAD_LETTER)`]);
+	await db.pool.query('update tenant_message_usage set used = used + 1');
+	expect(await brokenPromises(good)).toContainEqual(expect.stringMatching(/^I6 .* has used 3, and its records say 2$/));
 });

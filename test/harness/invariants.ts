@@ -31,7 +31,7 @@ type Standing = {
 };
 
 /**
- * Every promise that is broken once faults are over and all has drained (I1–I5, I10, I13, I14); empty when all hold. The receiving side is the oracle:
+ * Every promise that is broken once faults are over and all has drained (I1–I6, I10, I13, I14); empty when all hold. The receiving side is the oracle:
  * whom it accepted, and how often, is compared with the tables.
  */
 export async function brokenPromises(evidence: Evidence): Promise<string[]> {
@@ -43,6 +43,7 @@ export async function brokenPromises(evidence: Evidence): Promise<string[]> {
 		...standings.flatMap(faultsOf),
 		...faultsOfMails(known, evidence),
 		...(await faultsOfEntries(evidence.db)),
+		...(await faultsOfQuotas(evidence.db)),
 		...faultsOfLines(evidence),
 	];
 }
@@ -105,6 +106,19 @@ async function faultsOfEntries(db: Db): Promise<string[]> {
 		'select status, count(*)::int as n from outbox_entry group by status',
 	);
 	return rows.map(({ status, n }) => `I14 ${n} outbox entries are ${status}`);
+}
+
+/** I6: what a bucket says is used is what a recount of its records says. That it is within its cap is a check of the table. */
+async function faultsOfQuotas(db: Db): Promise<string[]> {
+	const { rows } = await db.pool.query<{ bucket: string; used: number; recounted: number }>(`
+		select concat_ws(' ', tenant_id, channel, month) as bucket, coalesce(used, 0)::int as used, coalesce(n, 0)::int as recounted
+		from tenant_message_usage full join (
+			select case r.scope when 'PLATFORM' then coalesce((select id from tenant where kind = 'PLATFORM'), r.tenant_id) else r.tenant_id end as tenant_id,
+				r.channel, date_trunc('month', r.created_at at time zone 'UTC')::date as month, count(*) as n
+			from send_record r join send_recipient p using (id) group by 1, 2, 3
+		) as recount using (tenant_id, channel, month)
+		where used is distinct from n`);
+	return rows.map(({ bucket, used, recounted }) => `I6 ${bucket} has used ${used}, and its records say ${recounted}`);
 }
 
 /** I4: the test triggers refuse an illegal move, and the service that tried it says so. I13: nothing of a person is in a line. */

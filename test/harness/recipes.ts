@@ -32,9 +32,17 @@ export function createRecipes(api: TestApi, owner: Owner): Readonly<Record<strin
 		tagged(await api.call('/v1/mail-servers', { key, body: { ...SERVER, ...LOGIN, name: newId(), default: false } }));
 	const aTenant = async (): Promise<{ id: string; etag: string | null }> =>
 		tagged(await api.call('/v1/tenants', { key: api.platformKey, body: { name: newId() } }));
+	const aLetter: Recipe = async () => ({ id: await writeLetter(api, tenantId, await exhaust(api, await send())) });
+	const aReplay: Recipe = async () => ({
+		id: (await api.call('/v1/dead-letter-replays', { key, body: { filter: { source: 'EXPIRED' } } })).body.id,
+	});
 	const aKey: Recipe = async () => ({
 		id: (await api.call('/v1/api-keys', { key, body: { name: newId(), capabilities: ['messages:read'] } })).body.id,
 	});
+	const withQuota = async (id: string): Promise<Ready> => {
+		const { headers } = await api.call(`/v1/tenants/${id}/quota`, { key: api.platformKey });
+		return { id, etag: headers.get('etag') };
+	};
 	return {
 		getOpenApi: nothing,
 		sendMail: nothing,
@@ -49,6 +57,13 @@ export function createRecipes(api: TestApi, owner: Owner): Readonly<Record<strin
 		releaseMessage: async () => ({ id: await hold(api, await send()) }),
 		listDeadLetters: nothing,
 		getDeadLetter: async () => ({ id: await writeLetter(api, tenantId, await send()) }),
+		resolveDeadLetter: aLetter,
+		discardDeadLetter: aLetter,
+		replayDeadLetter: aLetter,
+		startDeadLetterReplay: nothing,
+		listDeadLetterReplays: nothing,
+		getDeadLetterReplay: aReplay,
+		stopDeadLetterReplay: aReplay,
 		getStats: nothing,
 		createMailServer: nothing,
 		listMailServers: nothing,
@@ -67,6 +82,9 @@ export function createRecipes(api: TestApi, owner: Owner): Readonly<Record<strin
 			await api.call(`/v1/tenants/${id}:suspend`, { method: 'POST', key: api.platformKey });
 			return { id };
 		},
+		getQuotaUsage: nothing,
+		getQuota: async () => await withQuota((await aTenant()).id),
+		setQuota: async () => await withQuota((await aTenant()).id),
 		createApiKey: nothing,
 		listApiKeys: nothing,
 		getApiKey: aKey,
@@ -84,15 +102,24 @@ function tagged({ body, headers }: Answer): { id: string; etag: string | null } 
 }
 
 /** Leaves a message as a sender does that does not know whether its mail was taken, where the server says `hold`. */
-async function hold({ db: { pool } }: TestApi, id: string): Promise<string> {
+async function hold(api: TestApi, id: string): Promise<string> {
+	return await endAs(api, id, 'HELD');
+}
+
+/** Leaves a message as a sender does that has used up its attempts, but for its letter. */
+async function exhaust(api: TestApi, id: string): Promise<string> {
+	return await endAs(api, id, 'DEAD_LETTER');
+}
+
+async function endAs({ db: { pool } }: TestApi, id: string, status: 'HELD' | 'DEAD_LETTER'): Promise<string> {
 	await pool.query('delete from outbox_entry where id = $1', [id]);
 	await pool.query(
 		`update send_state set status = 'SENDING', version = version + 1, attempt_no = 1, due_at = null, lease_until = now(), claimed_at = now(), claimed_by = 'w' where id = $1`,
 		[id],
 	);
 	await pool.query(
-		`update send_state set status = 'HELD', version = version + 1, lease_until = null, claimed_at = null, claimed_by = null where id = $1`,
-		[id],
+		`update send_state set status = $2, version = version + 1, lease_until = null, claimed_at = null, claimed_by = null, finished_at = case $2 when 'HELD' then null else now() end where id = $1`,
+		[id, status],
 	);
 	return id;
 }

@@ -76,7 +76,9 @@ export async function acceptRecords(db: Db, records: readonly NewRecord[]): Prom
 		if (flowId === undefined) throw new Error('a flow is missing');
 		return { ...record, flowId };
 	});
-	const [result] = await acceptBatch(db.pool, [{ records: flowing, idempotency: null }]);
+	const {
+		results: [result],
+	} = await acceptBatch(db.pool, [{ records: flowing, idempotency: null }]);
 	if (result?.kind !== 'accepted') throw new Error(`not accepted: ${result?.kind}`);
 	return [...result.ids];
 }

@@ -1,4 +1,4 @@
-import { deadLetterMachine, type Machine, outboxMachine, sendRecordMachine, tenantMachine } from '@tidings/model';
+import { deadLetterMachine, type Machine, outboxMachine, replayMachine, sendRecordMachine, tenantMachine } from '@tidings/model';
 
 /**
  * SQL of the test triggers: they raise when an update makes a move that no state table knows. Where a table counts versions, a changed status or
@@ -10,6 +10,7 @@ export function triggerSql(): string {
 		trigger(sendRecordMachine, true),
 		trigger(outboxMachine, false),
 		trigger(deadLetterMachine, false),
+		trigger(replayMachine, false),
 		trigger(tenantMachine, false),
 	].join('\n');
 }

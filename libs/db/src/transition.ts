@@ -10,6 +10,9 @@ import {
 	type OutboxAct,
 	type OutboxStatus,
 	outboxMachine,
+	type ReplayAct,
+	type ReplayStatus,
+	replayMachine,
 	type SendAct,
 	type SendStatus,
 	sendRecordMachine,
@@ -99,6 +102,14 @@ export function moveEntries(act: OutboxAct, move: { row: string; to: OutboxStatu
 export function moveLetters(act: DeadLetterAct, move: { row: string; to: DeadLetterStatus }): MoveSql {
 	const status = `${move.row}.status`;
 	return { guard: guard(deadLetterMachine, act, status, `'${move.to}'`, move.to), set: `status = '${move.to}', closed_at = now()` };
+}
+
+/** A move of a replay of dead letters; each of them ends it. */
+export function moveReplays(act: ReplayAct, move: { row: string; to: ReplayStatus }): MoveSql {
+	return {
+		guard: guard(replayMachine, act, `${move.row}.status`, `'${move.to}'`, move.to),
+		set: `status = '${move.to}', finished_at = now()`,
+	};
 }
 
 /** A move of a tenant. `queued`: what becomes of what waits, needed by `delete`; default `'deliver'`. */

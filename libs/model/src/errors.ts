@@ -88,6 +88,12 @@ export const ERRORS = {
 		retryable: true,
 		help: 'This credential sends more requests a second than the operator allows. Nothing was written. Repeat after the `Retry-After` seconds; send many messages by `:batch`.',
 	},
+	'quota-exceeded': {
+		status: 429,
+		title: 'The monthly quota is used up',
+		retryable: true,
+		help: 'The request costs more than is left of the quota of this month; a mail costs its recipients. Nothing was written, also of a batch of which a part would have fitted. `GET /v1/quota-usage` shows what is left. Send less, ask the operator for more, or repeat after the `Retry-After` seconds: then the next month (UTC) has begun.',
+	},
 	'body-too-large': {
 		status: 413,
 		title: 'The request is too large',
@@ -169,7 +175,11 @@ export const FAULTS = {
 		'The host is, or resolves to, a private, loopback, link-local or reserved address, which the operator does not allow. Use a public one, or ask the operator (`TIDINGS_ALLOW_PRIVATE_HOSTS`).',
 	'host-unknown': 'The host name cannot be resolved. Check its spelling, and that it has an address.',
 	'platform-only': 'Only a credential with the capability `platform` may ask for this. Leave it out, or use such a credential.',
+	'needs-content-read':
+		'Only a credential with the capability `content:read` may choose by this: how much matches would tell what is masked for others. Leave it out, or use such a credential.',
 	duplicate: 'The same entry stands twice. Remove one.',
+	'over-quota':
+		'With this item the batch costs more than is left of the monthly quota. Send those before it by themselves, or the whole batch next month.',
 } as const satisfies Record<string, string>;
 export type FaultCode = keyof typeof FAULTS;
 

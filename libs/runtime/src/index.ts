@@ -10,7 +10,18 @@ export { createPoll, type Poll, type PollOptions } from './poll.js';
 export type { ConfigOptions } from './read-config.js';
 export { retryPolicies } from './retry-policies.js';
 export { runService, type ServiceOptions } from './service.js';
-export { BROKER_RULES, BROKER_SETTINGS, brokerOptions, REDIS_RULES, RETRY_SETTINGS, SERVICE_SETTINGS, SETTINGS } from './settings.js';
+export {
+	BROKER_RULES,
+	BROKER_SETTINGS,
+	brokerOptions,
+	monthlyCaps,
+	QUOTA_SETTINGS,
+	REDIS_RULES,
+	RETRY_OVERRIDE,
+	RETRY_SETTINGS,
+	SERVICE_SETTINGS,
+	SETTINGS,
+} from './settings.js';
 export { settingsHelp, settingsTable } from './settings-help.js';
 export { StartFailure, startParts } from './start-parts.js';
 export { type StopReport, stopParts } from './stop-parts.js';

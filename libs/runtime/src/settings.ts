@@ -1,4 +1,4 @@
-import { DEFAULT_RETRY } from '@tidings/model';
+import { DEFAULT_RETRY, MOST_MONTHLY, type MonthlyCaps } from '@tidings/model';
 import { LOG_LEVELS } from '@tidings/telemetry';
 import { type Static, Type } from 'typebox';
 
@@ -7,15 +7,18 @@ import { type Static, Type } from 'typebox';
  * Beside JSON Schema: `unit` is shown with the value, `form` says in words what `pattern` wants, `secret` keeps the value out of every message.
  */
 
-/** A share of a retry policy, for TIDINGS_RETRY_TYPES: any of the six. */
-const retryOverride = Type.Object(
+/** The longest delay that can be set, in seconds: a week, above the age at which a message expires by default. */
+const MOST_DELAY = 604_800;
+
+/** A share of a retry policy, for one message type: any of the six. */
+export const RETRY_OVERRIDE = Type.Object(
 	{
 		maxAttempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-		baseSeconds: Type.Optional(Type.Number({ minimum: 0 })),
-		maxSeconds: Type.Optional(Type.Number({ minimum: 0 })),
-		multiplier: Type.Optional(Type.Number({ minimum: 1 })),
+		baseSeconds: Type.Optional(Type.Number({ minimum: 0, maximum: MOST_DELAY })),
+		maxSeconds: Type.Optional(Type.Number({ minimum: 0, maximum: MOST_DELAY })),
+		multiplier: Type.Optional(Type.Number({ minimum: 1, maximum: 1_000 })),
 		jitter: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
-		quotaFloorSeconds: Type.Optional(Type.Number({ minimum: 0 })),
+		quotaFloorSeconds: Type.Optional(Type.Number({ minimum: 0, maximum: MOST_DELAY })),
 	},
 	{ additionalProperties: false },
 );
@@ -35,18 +38,21 @@ export const RETRY_SETTINGS = {
 		description: 'Delay after the first failed attempt.',
 		default: DEFAULT_RETRY.baseSeconds,
 		minimum: 0,
+		maximum: MOST_DELAY,
 		unit: 's',
 	}),
 	TIDINGS_RETRY_MAX_SECONDS: Type.Number({
 		description: 'No delay is longer, before jitter.',
 		default: DEFAULT_RETRY.maxSeconds,
 		minimum: 0,
+		maximum: MOST_DELAY,
 		unit: 's',
 	}),
 	TIDINGS_RETRY_MULTIPLIER: Type.Number({
 		description: 'Each further failed attempt multiplies the delay by this.',
 		default: DEFAULT_RETRY.multiplier,
 		minimum: 1,
+		maximum: 1_000,
 	}),
 	TIDINGS_RETRY_JITTER: Type.Number({
 		description: 'Share of the delay by which it varies both ways: 0.5 is ±50 %.',
@@ -58,14 +64,42 @@ export const RETRY_SETTINGS = {
 		description: "Least delay after a provider's answer that a quota or rate is used up.",
 		default: DEFAULT_RETRY.quotaFloorSeconds,
 		minimum: 0,
+		maximum: MOST_DELAY,
 		unit: 's',
 	}),
-	TIDINGS_RETRY_TYPES: Type.Record(Type.String(), retryOverride, {
+	TIDINGS_RETRY_TYPES: Type.Record(Type.String(), RETRY_OVERRIDE, {
 		description:
-			'Exceptions by message type, field by field: {"order.confirmed": {"maxAttempts": 8}}. Fields: maxAttempts, baseSeconds, maxSeconds, multiplier, jitter, quotaFloorSeconds.',
+			'Exceptions by message type, field by field: {"order.confirmed": {"maxAttempts": 8}}. Fields: maxAttempts, baseSeconds, maxSeconds, multiplier, jitter, quotaFloorSeconds. A tenant may have exceptions of its own above these (setting `retryTypes`).',
 		default: {},
 	}),
 };
+
+const monthly = (what: string) =>
+	Type.Optional(
+		Type.Integer({
+			description: `${what} that are accepted for a tenant in a calendar month (UTC), and for the platform itself, where the operator has set nothing for that tenant. Empty: no limit, but counted.`,
+			minimum: 0,
+			maximum: MOST_MONTHLY,
+		}),
+	);
+
+/** How much is accepted in a month: read them with `monthlyCaps`. */
+export const QUOTA_SETTINGS = {
+	TIDINGS_QUOTA_MAIL_MONTHLY: monthly('Recipients of mails'),
+	TIDINGS_QUOTA_SMS_MONTHLY: monthly('Text messages'),
+	TIDINGS_QUOTA_LINE_MONTHLY: monthly('LINE messages'),
+};
+
+const quotaSchema = Type.Object(QUOTA_SETTINGS);
+
+/** The caps of tenants for whom the operator has set nothing; null: none. */
+export function monthlyCaps(settings: Static<typeof quotaSchema>): MonthlyCaps {
+	return {
+		MAIL: settings.TIDINGS_QUOTA_MAIL_MONTHLY ?? null,
+		SMS: settings.TIDINGS_QUOTA_SMS_MONTHLY ?? null,
+		LINE: settings.TIDINGS_QUOTA_LINE_MONTHLY ?? null,
+	};
+}
 
 /** Every shared setting. */
 export const SETTINGS = {

@@ -1,7 +1,6 @@
-import type { Channel } from '@tidings/model';
+import type { Channel, QuotaChannel } from '@tidings/model';
 import { collectDefaultMetrics, Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram, Registry } from 'prom-client';
 import type { MetricRow } from './metric-row.js';
-import type { ChannelLabel } from './metrics/values.js';
 import { METRICS, type MetricKey } from './metrics-table.js';
 
 type LabelValue<Values> = Values extends readonly (infer Value)[] ? Value : string | number;
@@ -61,8 +60,8 @@ function collectProcess(register: Registry): void {
 }
 
 /** A channel as the label value of its metrics. */
-export function channelLabel(channel: Channel): ChannelLabel {
-	return channel.toLowerCase() as ChannelLabel;
+export function channelLabel<C extends Channel | QuotaChannel>(channel: C): Lowercase<C> {
+	return channel.toLowerCase() as Lowercase<C>;
 }
 
 type PromInstrument = PromCounter<string> | PromGauge<string> | PromHistogram<string>;

@@ -1,8 +1,9 @@
 import { BROKER_RULES, BROKER_SETTINGS, loadConfig, SERVICE_SETTINGS } from '@tidings/runtime';
 import { type Static, Type } from 'typebox';
+import { ALERT_SETTINGS } from './alert-recipients.js';
 
 /** The settings of the dead-letter service. */
-export const DEAD_LETTER_SETTINGS = { ...SERVICE_SETTINGS, ...BROKER_SETTINGS };
+export const DEAD_LETTER_SETTINGS = { ...SERVICE_SETTINGS, ...BROKER_SETTINGS, ...ALERT_SETTINGS };
 
 const schema = Type.Object(DEAD_LETTER_SETTINGS);
 
@@ -10,7 +11,7 @@ const schema = Type.Object(DEAD_LETTER_SETTINGS);
 export function readSettings(): Static<typeof schema> {
 	return loadConfig({
 		service: 'dead-letter',
-		about: 'archives what the broker gave up on, so that a person can triage it.',
+		about: 'archives what the broker gave up on, so that a person can triage it; replays dead letters, and tells operators of new ones.',
 		schema,
 		rules: BROKER_RULES,
 	});

@@ -1,7 +1,7 @@
-import { type Db, measureLetters } from '@tidings/db';
+import { countRunning, type Db, measureLetters } from '@tidings/db';
 import type { Metrics } from '@tidings/telemetry';
 
-/** Sets the gauges of open dead letters by what the table says; a source without any goes to 0. */
+/** Sets the gauges of open dead letters and of running replays by what the tables say; a source without any goes to 0. */
 export async function measureOpen({ db, metrics }: { readonly db: Pick<Db, 'pool'>; readonly metrics: Metrics }): Promise<void> {
 	const measures = await measureLetters(db.pool);
 	metrics.zero('deadLettersOpen');
@@ -10,4 +10,5 @@ export async function measureOpen({ db, metrics }: { readonly db: Pick<Db, 'pool
 		metrics.deadLettersOpen.set({ source }, count);
 		metrics.deadLettersOldestAgeSeconds.set({ source }, oldestSeconds);
 	}
+	metrics.deadLetterReplaysRunning.set(await countRunning(db.pool));
 }

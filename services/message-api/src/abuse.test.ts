@@ -31,6 +31,13 @@ test('texts beyond their length are refused by their length alone, and quickly',
 	expect(body.errors).toHaveLength(13);
 });
 
+test('K3 HTML with a picture of many megabytes in it is refused by its size, and a body beyond 40 MB before it is read', async () => {
+	const html = (characters: number) => `<img src="data:image/png;base64,${'A'.repeat(characters)}">`;
+	const long = await api.call('/v1/mails', { body: { ...MAIL, html: html(2_000_000) } });
+	expect([long.status, long.body.errors]).toEqual([422, [expect.objectContaining({ code: 'too-long', pointer: '/html' })]]);
+	expect((await api.call('/v1/mails', { body: { ...MAIL, html: html(50_000_000) } })).status).toBe(413);
+});
+
 test('an address of endless tabs is refused also where nobody counts it before', () => {
 	expect(readAddress(`a${'\t'.repeat(200_000)}a`)).toBeNull();
 	expect(readDomain('ü'.repeat(200_000))).toBeNull();

@@ -1,6 +1,6 @@
 import type { Keyring } from '@tidings/crypto';
 import { type Db, troubleOf } from '@tidings/db';
-import type { RetryPolicy } from '@tidings/model';
+import { type MonthlyCaps, NO_CAPS, type RetryPolicy } from '@tidings/model';
 import { type AuthenticateOptions, createHttpServer } from '@tidings/runtime';
 import type { Logger, Metrics } from '@tidings/telemetry';
 import type { FastifyInstance } from 'fastify';
@@ -10,6 +10,8 @@ import { MAIL_SCHEMAS } from './mail/mail-schema.js';
 import { apiKeyActOperations } from './routes/api-key-acts.js';
 import { API_KEY_SCHEMAS, apiKeyOperations } from './routes/api-keys.js';
 import { AUDIT_ANSWERS, auditOperations } from './routes/audit-events.js';
+import { deadLetterActOperations } from './routes/dead-letter-acts.js';
+import { replayOperations } from './routes/dead-letter-replays.js';
 import { deadLetterOperations, LETTER_ANSWERS } from './routes/dead-letters.js';
 import { mailServerOperations, SERVER_SCHEMAS } from './routes/mail-servers.js';
 import { MAIL_ANSWERS, mailOperations } from './routes/mails.js';
@@ -17,6 +19,8 @@ import { ACT_ANSWERS, messageActOperations } from './routes/message-acts.js';
 import { DETAIL_ANSWERS, messageDetailOperations } from './routes/message-details.js';
 import { MESSAGE_ANSWERS, messageOperations } from './routes/messages.js';
 import { OUTBOX_ANSWERS, outboxOperations } from './routes/outbox-entries.js';
+import { QUOTA_SCHEMAS, quotaOperations } from './routes/quota.js';
+import { REPLAY_SCHEMAS } from './routes/replay-shape.js';
 import { STATS_ANSWERS, statsOperations } from './routes/stats.js';
 import { tenantActOperations } from './routes/tenant-acts.js';
 import { TENANT_SCHEMAS, tenantOperations } from './routes/tenants.js';
@@ -36,6 +40,8 @@ export type ApiOptions = {
 	readonly allowPrivateHosts: boolean;
 	/** The retry policy of a message type; its `maxAttempts` is stored with each message. */
 	readonly policyOf: (type: string) => RetryPolicy;
+	/** The monthly caps of tenants for whom nothing is set; default: none. */
+	readonly caps?: MonthlyCaps;
 	/** As the OpenAPI document says it. */
 	readonly version: string;
 };
@@ -47,6 +53,7 @@ const TAGS = [
 	{ name: 'Statistics', description: 'How many messages, by what you want to know.' },
 	{ name: 'Mail servers', description: 'Where mails go out.' },
 	{ name: 'Tenants', description: 'Who uses the mesh, and their keys.' },
+	{ name: 'Quotas', description: 'How much may be sent in a month, and how much was.' },
 	{ name: 'Audit', description: 'Who changed what, and when.' },
 	{ name: 'Outbox', description: 'What waits to be published to the topics.' },
 	{ name: 'About', description: 'The API itself.' },
@@ -80,11 +87,13 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 			...DETAIL_ANSWERS,
 			...ACT_ANSWERS,
 			...LETTER_ANSWERS,
+			...REPLAY_SCHEMAS,
 			...SERVER_SCHEMAS,
 			...TENANT_SCHEMAS,
 			...API_KEY_SCHEMAS,
 			...AUDIT_ANSWERS,
 			...STATS_ANSWERS,
+			...QUOTA_SCHEMAS,
 			...OUTBOX_ANSWERS,
 		],
 		operations: [
@@ -93,6 +102,8 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 			...messageDetailOperations(db),
 			...messageActOperations(db),
 			...deadLetterOperations(db),
+			...deadLetterActOperations(db),
+			...replayOperations(db),
 			...mailServerOperations({ ...options, servers }),
 			...tenantOperations(tenants),
 			...tenantActOperations(tenants),
@@ -100,6 +111,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 			...apiKeyActOperations({ db, forget: options.credentials.forget }),
 			...auditOperations(db),
 			...statsOperations(db),
+			...quotaOperations({ ...tenants, caps: options.caps ?? NO_CAPS }),
 			...outboxOperations(db),
 		],
 	});

@@ -1,7 +1,7 @@
 import { parseKeys } from '@tidings/crypto';
 import { dbPart, openDb } from '@tidings/db';
 import { VERSION } from '@tidings/model';
-import { retryPolicies, runService } from '@tidings/runtime';
+import { monthlyCaps, retryPolicies, runService } from '@tidings/runtime';
 import { createLogger, createMetrics, tracingPart } from '@tidings/telemetry';
 import { callerOptions, readSettings } from './config.js';
 import { messageApiParts } from './parts.js';
@@ -21,6 +21,7 @@ const api = messageApiParts({
 	httpPort: settings.TIDINGS_HTTP_PORT,
 	allowPrivateHosts: settings.TIDINGS_ALLOW_PRIVATE_HOSTS,
 	policyOf: retryPolicies(settings),
+	caps: monthlyCaps(settings),
 	...callerOptions(settings),
 	redisUrl: settings.REDIS_URL ?? null,
 	version: VERSION,

@@ -9,7 +9,7 @@ const ADDRESS = 'zebra@crossing.example';
 
 let api: TestApi;
 /** By what a path's `{id}` means. */
-let ids: Record<'message' | 'letter' | 'poison' | 'server' | 'tenant' | 'key', string>;
+let ids: Record<'message' | 'letter' | 'replay' | 'poison' | 'server' | 'tenant' | 'key', string>;
 const keys = { sees: '', blind: '', platformSees: '', platformBlind: '' };
 /** Every GET operation of the document. */
 let reads: string[];
@@ -27,6 +27,8 @@ const READS: Readonly<Record<string, { id?: keyof typeof ids; query?: string; sh
 	'/v1/messages/{id}/content': { id: 'message', shows: 'content' },
 	'/v1/dead-letters': { shows: true },
 	'/v1/dead-letters/{id}': { id: 'letter', shows: true },
+	'/v1/dead-letter-replays': { shows: true },
+	'/v1/dead-letter-replays/{id}': { id: 'replay', shows: true },
 	'/v1/stats': { query: '?by=channel,status,priority,scope,serverId', shows: false },
 	'/v1/audit-events': { shows: true },
 	'/v1/outbox-entries': { shows: false },
@@ -62,12 +64,15 @@ beforeAll(async () => {
 	const message = (await api.call('/v1/mails', { body: mail })).body.id;
 	await api.call(`/v1/messages/${message}:retry`, { body: { note: `ZEBRA called, from ${ADDRESS}` } });
 	const letter = await plantAnswers(message);
+	await api.call(`/v1/dead-letters/${letter}:resolve`, { body: { note: `ZEBRA called, from ${ADDRESS}` } });
 	const envelope = Buffer.from(JSON.stringify({ v: 1, to: ADDRESS }));
 	await archivePoisons(api.db.pool, [
 		{ ...readPoison({ topic: 'mail-send-normal', messageId: 'm1', reason: `not for ${ADDRESS}`, payload: envelope }), channel: 'MAIL' },
 	]);
 	const poison = (await api.db.prisma.deadLetterMessage.findFirstOrThrow({ where: { messageId: 'm1' } })).id;
-	ids = { message, letter, poison, server: made.id, tenant: api.tenantId, key: sees.id };
+	const wish = { filter: { text: 'zebra' }, note: `for ${ADDRESS}` };
+	const replay = (await api.call('/v1/dead-letter-replays', { body: wish })).body.id;
+	ids = { message, letter, replay, poison, server: made.id, tenant: api.tenantId, key: sees.id };
 });
 afterAll(async () => await api.stop());
 
@@ -128,6 +133,19 @@ test('the envelope and the error of a poison letter, which the platform sees, ar
 		const { status, body } = await api.call(path, { key: keys.platformBlind });
 		expect([status, MARKER.exec(JSON.stringify(body))]).toEqual([200, null]);
 	}
+});
+
+test('acts on dead letters answer the letter as it may be seen', async () => {
+	const letter = {
+		tenantId: api.tenantId,
+		recordId: ids.message,
+		channel: 'MAIL',
+		source: 'SEND_EXHAUSTED',
+		error: `no Zebra at ${ADDRESS}`,
+	};
+	const { id } = await api.db.prisma.deadLetterMessage.create({ data: { ...letter, id: newId() } });
+	const { status, body } = await api.call(`/v1/dead-letters/${id}:discard`, { key: keys.blind, body: { note: `told ${ADDRESS}, zebra` } });
+	expect([status, MARKER.exec(JSON.stringify(body)), body.note]).toEqual([200, null, expect.stringContaining('z•••@crossing.example')]);
 });
 
 test('acts answer the message as it may be seen', async () => {

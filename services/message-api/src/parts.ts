@@ -1,4 +1,5 @@
 import { createRequestCounter } from '@tidings/limits';
+import { NO_CAPS } from '@tidings/model';
 import { createVerifyToken, type HttpPart, httpPart, type JwtOptions, type Part } from '@tidings/runtime';
 import { createAcceptor } from './accept-messages.js';
 import { type ApiOptions, createApi } from './api.js';
@@ -24,7 +25,7 @@ export type MessageApiOptions = Omit<ApiOptions, 'acceptor' | 'credentials' | 'c
 export function messageApiParts(options: MessageApiOptions): { readonly parts: readonly Part[]; address(): string } {
 	const { db, log, metrics } = options;
 	let http: HttpPart | null = null;
-	const acceptor = createAcceptor({ pool: db.pool, log, metrics });
+	const acceptor = createAcceptor({ pool: db.pool, log, metrics, caps: options.caps ?? NO_CAPS });
 	const keyUse = createKeyUse({ db, log });
 	const counter = createRequestCounter({ redisUrl: options.redisUrl ?? null, log });
 	const credentials = credentialsIn(db, keyUse.note);

@@ -1,6 +1,7 @@
 import { type Accepted, type AcceptResult, type Db, findKeys, type IdempotencyKey } from '@tidings/db';
 import { LIMITS, Problem } from '@tidings/model';
 import type { OperationRequest } from '@tidings/runtime';
+import { overQuota } from './quota/refuse-over-quota.js';
 
 /** Reads the Idempotency-Key of a submitting request; null when there is none. Throws 400 when it is no such key. */
 export function readIdempotencyKey(request: OperationRequest, tenantId: string, operation: string): IdempotencyKey | null {
@@ -13,8 +14,8 @@ export function readIdempotencyKey(request: OperationRequest, tenantId: string, 
 	return { tenantId, operation, key, bodySha256: request.bodySha256 };
 }
 
-/** What a caller is told about an accepted request, and whether it was told before. Throws the refusals that a key can cause. */
-export function answerOf(result: AcceptResult): { readonly accepted: Accepted; readonly replayed: boolean } {
+/** What a caller is told about an accepted request, and whether it was told before. Throws the refusals that a key or the quota can cause. `kind`: whether the request has items; default `one`. */
+export function answerOf(result: AcceptResult, kind: 'one' | 'batch' = 'one'): { readonly accepted: Accepted; readonly replayed: boolean } {
 	switch (result.kind) {
 		case 'accepted':
 			return { accepted: result, replayed: false };
@@ -30,6 +31,8 @@ export function answerOf(result: AcceptResult): { readonly accepted: Accepted; r
 					retryAfterSeconds: 1,
 				},
 			);
+		case 'over-quota':
+			throw overQuota(result, kind === 'batch');
 	}
 }
 

@@ -55,7 +55,7 @@ test('a tenant that is made shows its settings, where it is, and its ETag, and t
 		name: 'Full',
 		kind: 'TENANT',
 		status: 'ACTIVE',
-		settings: { apiRatePerSecond: 25, maxAgeHours: null },
+		settings: { apiRatePerSecond: 25, maxAgeHours: null, retryTypes: null },
 		queued: null,
 		createdAt: expect.any(String),
 		updatedAt: expect.any(String),
@@ -106,7 +106,11 @@ test('a change needs the ETag of what was read, merges settings field by field, 
 		await call(`/v1/tenants/${id}`, body, { method: 'PATCH', ...(etag === undefined ? {} : { etag }) });
 	expect((await change({ name: 'Y' })).status).toBe(428);
 	const changed = await change({ settings: { maxAgeHours: null } }, '"1"');
-	expect([changed.status, etagOf(changed), changed.body.settings]).toEqual([200, '"2"', { apiRatePerSecond: 1000, maxAgeHours: null }]);
+	expect([changed.status, etagOf(changed), changed.body.settings]).toEqual([
+		200,
+		'"2"',
+		{ apiRatePerSecond: 1000, maxAgeHours: null, retryTypes: null },
+	]);
 	expect(await change({ name: 'Y' }, '"1"')).toMatchObject({ status: 412, body: { code: 'precondition-failed' } });
 	expect(await change({ name: other.name }, '"2"')).toMatchObject({ status: 409, body: { code: 'name-taken' } });
 	expect(named((await change({ name: 'a\n', settings: { x: 1 }, kind: 'PLATFORM' }, '"2"')).body)).toEqual([

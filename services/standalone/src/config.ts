@@ -1,6 +1,7 @@
+import { ALERT_SETTINGS } from '@tidings/dead-letter';
 import { MAIL_SENDER_RULES, SENDING_SETTINGS } from '@tidings/mail-sender';
 import { PUBLISHER_SETTINGS } from '@tidings/outbox-publisher';
-import { JWT_RULES, JWT_SETTINGS, parseSettings, SETTINGS, settingsHelp } from '@tidings/runtime';
+import { JWT_RULES, JWT_SETTINGS, parseSettings, QUOTA_SETTINGS, SETTINGS, settingsHelp } from '@tidings/runtime';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Static, Type } from 'typebox';
 
@@ -9,6 +10,8 @@ export const STANDALONE_SETTINGS = {
 	...PUBLISHER_SETTINGS,
 	...SENDING_SETTINGS,
 	...JWT_SETTINGS,
+	...ALERT_SETTINGS,
+	...QUOTA_SETTINGS,
 	TIDINGS_API_RATE_PER_SECOND: SETTINGS.TIDINGS_API_RATE_PER_SECOND,
 	TIDINGS_ALLOW_PRIVATE_HOSTS: { ...SENDING_SETTINGS.TIDINGS_ALLOW_PRIVATE_HOSTS, default: true },
 	TIDINGS_DRAIN_SECONDS: SETTINGS.TIDINGS_DRAIN_SECONDS,

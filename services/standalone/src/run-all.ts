@@ -1,11 +1,11 @@
 import { brokerPart, openBroker } from '@tidings/broker';
 import { open } from '@tidings/crypto';
-import { deadLetterParts } from '@tidings/dead-letter';
+import { alertRecipients, deadLetterParts } from '@tidings/dead-letter';
 import { mailSenderParts, sendingOptions } from '@tidings/mail-sender';
 import { callerOptions, messageApiParts } from '@tidings/message-api';
 import { VERSION } from '@tidings/model';
 import { outboxPublisherParts, publishingOptions } from '@tidings/outbox-publisher';
-import { retryPolicies, runService } from '@tidings/runtime';
+import { monthlyCaps, retryPolicies, runService } from '@tidings/runtime';
 import { type Logger, type Metrics, tracingPart } from '@tidings/telemetry';
 import { announce } from './announce.js';
 import type { StandaloneConfig } from './config.js';
@@ -49,6 +49,7 @@ export async function runAll(
 		host: HOST,
 		allowPrivateHosts: settings.TIDINGS_ALLOW_PRIVATE_HOSTS,
 		policyOf: retryPolicies(settings),
+		caps: monthlyCaps(settings),
 		...callerOptions(settings),
 		version: VERSION,
 	});
@@ -63,7 +64,7 @@ export async function runAll(
 			brokerPart(broker, log),
 			...publisher,
 			...sender,
-			...deadLetterParts({ db, broker, log, metrics }),
+			...deadLetterParts({ db, broker, log, metrics, recipients: alertRecipients(settings) }),
 			...api.parts,
 		],
 		adminPort: flags.adminPort,

@@ -2,10 +2,11 @@ import { describe, expect, test } from '@jest/globals';
 import { deadLetterMachine } from './dead-letter.js';
 import { isLegal, type Machine, movesOf, sourcesOf } from './machine.js';
 import { outboxMachine } from './outbox.js';
+import { replayMachine } from './replay.js';
 import { FINISHED_STATUSES, OPEN_STATUSES, SEND_STATUSES, sendRecordMachine } from './send-record.js';
 import { tenantMachine } from './tenant.js';
 
-const machines: readonly Machine<string, string>[] = [sendRecordMachine, outboxMachine, deadLetterMachine, tenantMachine];
+const machines: readonly Machine<string, string>[] = [sendRecordMachine, outboxMachine, deadLetterMachine, replayMachine, tenantMachine];
 
 describe.each(machines)('the state table of $name', (machine) => {
 	test('names each state once', () => {

@@ -1,4 +1,4 @@
-import { type Capability, isUuid, now, Problem } from '@tidings/model';
+import { type Capability, isUuid, now, Problem, type RetryTypes } from '@tidings/model';
 import type { FastifyRequest } from 'fastify';
 import { createMemory } from './remember.js';
 
@@ -16,6 +16,8 @@ export type TenantSettings = {
 	readonly apiRatePerSecond?: number | null;
 	/** How long a message without `validUntil` is tried, from its first due time, in hours. */
 	readonly maxAgeHours?: number | null;
+	/** Retry policies by message type, `*` for every type. */
+	readonly retryTypes?: RetryTypes | null;
 };
 
 /** Who calls, for which tenant, and what they may do. */

@@ -4,6 +4,7 @@ export { child as pointerTo } from './faults-of.js';
 export { type HttpPart, httpPart } from './http-part.js';
 export type { ApiInfo } from './openapi.js';
 export { callerOf, type Operation, type OperationRequest, operation } from './operation.js';
+export { createMemory } from './remember.js';
 export { createHttpServer, faultsGiven, type HttpServerOptions, refusalOfTenant } from './server.js';
 export { refuseDeepNesting } from './validate.js';
 export { createVerifyToken, type JwtOptions } from './verify-token.js';

@@ -99,7 +99,7 @@ export function errorsOf(one: Operation): ErrorCode[] {
 				: (['credential-missing', 'credential-refused', 'capability-missing', 'rate-limited', 'not-found', 'dependency-away'] as const)),
 			...(one.body === undefined ? [] : (['body-too-large', 'unsupported-media-type', 'invalid-request', 'overloaded'] as const)),
 			...(one.method === 'DELETE' ? (['unsupported-media-type'] as const) : []),
-			...(one.submits === true ? (['idempotency-in-flight', 'idempotency-mismatch', 'tenant-not-active'] as const) : []),
+			...(one.submits === true ? (['idempotency-in-flight', 'idempotency-mismatch', 'tenant-not-active', 'quota-exceeded'] as const) : []),
 			...(one.guarded === true ? (['precondition-failed', 'precondition-required'] as const) : []),
 			...(one.errors ?? []),
 			'internal-error',

@@ -49,4 +49,26 @@ export const RESCUING_METRICS = {
 		labels: { source: DEAD_LETTER_SOURCES },
 		measured: true,
 	},
+	deadLettersReplayedTotal: {
+		name: 'tidings_dead_letters_replayed_total',
+		type: 'counter',
+		unit: 'letters',
+		help: 'Letters that had their turn in a replay of many, by what became of them',
+		labels: { outcome: ['replayed', 'refused', 'failed'] },
+	},
+	deadLetterReplaysRunning: {
+		name: 'tidings_dead_letter_replays_running',
+		type: 'gauge',
+		unit: 'replays',
+		help: 'Replays of many letters that are not done',
+		labels: {},
+		measured: true,
+	},
+	deadLetterAlertsTotal: {
+		name: 'tidings_dead_letter_alerts_total',
+		type: 'counter',
+		unit: 'mails',
+		help: 'Mails accepted that tell operators of dead letters',
+		labels: { source: DEAD_LETTER_SOURCES },
+	},
 } as const satisfies Record<string, MetricRow>;

@@ -82,15 +82,17 @@ export function auditOperations(db: Db): Operation[] {
 			const { limit, before } = readPage(request.query);
 			const filter = { ...readFilter(request.query), ...(before === undefined ? {} : { before }) };
 			const page = pageOf(await listAuditEvents(db.pool, caller.tenant.id, filter, limit + 1), limit);
-			const maskOf = await createRecordMasks(
-				db,
-				caller,
-				page.rows.map((row) => row.subjectId),
-			);
-			return { data: page.rows.map((row) => showEvent(row, maskOf(row.subjectId))), nextCursor: page.nextCursor };
+			const maskOf = await createRecordMasks(db, caller, page.rows.map(messageOf));
+			return { data: page.rows.map((row) => showEvent(row, maskOf(messageOf(row)))), nextCursor: page.nextCursor };
 		},
 	});
 	return [list];
+}
+
+/** The message that an event is about, when it is about one: acts on dead letters name it. */
+function messageOf({ subjectId, detail }: AuditRow): string {
+	const named = detail['messageId'];
+	return typeof named === 'string' ? named : subjectId;
 }
 
 /** Shows an event. Who acted may have noted whom it was about; all else is ours, and holds an address at most as such. */

@@ -3,7 +3,7 @@ import { CATEGORIES, CHANNELS, DEAD_LETTER_SOURCES, DEAD_LETTER_STATUSES, LIMITS
 import { type Caller, callerOf, type Operation, operation } from '@tidings/runtime';
 import { Type } from 'typebox';
 import { TEXT_FORM } from '../checks/text.js';
-import { LetterDetailsSchema, LetterSchema, showLetter } from './letter-shape.js';
+import { LETTER_EXAMPLE, LetterDetailsSchema, LetterSchema, showLetter } from './letter-shape.js';
 import { readAttempts, readContent } from './message-details.js';
 import { showMessage } from './message-shape.js';
 import { refuseControls, timeField, timeIn } from './read-query.js';
@@ -36,29 +36,12 @@ const Query = Type.Object(
 /** Attempts that are shown with a letter at most. */
 const MOST_ATTEMPTS = 10;
 
-const EXAMPLE = {
-	id: '01930b62-1f0e-7b1c-8a54-90d3c1f2ab10',
-	source: 'SEND_EXHAUSTED',
-	status: 'PENDING',
-	recordId: '01930b5e-7d5a-7c3e-9b1a-3f6f0e6b2c11',
-	channel: 'MAIL',
-	type: 'order.confirmed',
-	category: 'AUTH',
-	error: 'Authentication credentials invalid',
-	topic: null,
-	messageId: null,
-	resolution: null,
-	note: null,
-	actor: null,
-	createdAt: '2026-11-30T09:00:00.120Z',
-	closedAt: null,
-};
 const ANSWER = { code: '535', enhancedCode: '5.7.8', text: 'Authentication credentials invalid' };
 const DETAILS_EXAMPLE = {
-	...EXAMPLE,
+	...LETTER_EXAMPLE,
 	envelope: null,
 	record: {
-		id: EXAMPLE.recordId,
+		id: LETTER_EXAMPLE.recordId,
 		status: 'DEAD_LETTER',
 		subject: null,
 		recipients: [{ role: 'to', address: 'a•••@example.com', outcome: 'OPEN', ...ANSWER }],
@@ -102,7 +85,7 @@ export function deadLetterOperations(db: Db): Operation[] {
 		summary: 'List dead letters, newest first',
 		query: Query,
 		answers: { 200: pageSchema(Type.Ref('DeadLetter')) },
-		example: { data: [EXAMPLE], nextCursor: null },
+		example: { data: [LETTER_EXAMPLE], nextCursor: null },
 		handle: async (request) => {
 			const caller = callerOf(request);
 			const { limit, before } = readPage(request.query);

@@ -44,6 +44,25 @@ export const LetterSchema = Type.Object(LETTER_FIELDS, {
 	description: 'What could not be delivered, for a person to decide about.',
 });
 
+/** A letter as the document shows it. */
+export const LETTER_EXAMPLE = {
+	id: '01930b62-1f0e-7b1c-8a54-90d3c1f2ab10',
+	source: 'SEND_EXHAUSTED',
+	status: 'PENDING',
+	recordId: '01930b5e-7d5a-7c3e-9b1a-3f6f0e6b2c11',
+	channel: 'MAIL',
+	type: 'order.confirmed',
+	category: 'AUTH',
+	error: 'Authentication credentials invalid',
+	topic: null,
+	messageId: null,
+	resolution: null,
+	note: null,
+	actor: null,
+	createdAt: '2026-11-30T09:00:00.120Z',
+	closedAt: null,
+};
+
 const RecordSchema = Type.Object({
 	...Type.Pick(MessageSchema as TObject, [
 		'id',

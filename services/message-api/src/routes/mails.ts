@@ -13,7 +13,7 @@ const Query = Type.Object(
 	{
 		validateOnly: Type.Optional(
 			Type.Enum(['true', 'false'], {
-				description: '`true`: every check is run, nothing is written, and the answer is 200 with a preview.',
+				description: '`true`: every check is run but for the quota, nothing is written, and the answer is 200 with a preview.',
 			}),
 		),
 	},
@@ -34,7 +34,9 @@ const Preview = Type.Object(
 			{ description: 'Who it would go to.' },
 		),
 		serverId: Type.String({ format: 'uuid', description: 'The mail server it would go through.' }),
-		cost: Type.Integer({ description: 'What it would cost of the quota: its recipients.' }),
+		cost: Type.Integer({
+			description: 'What it would cost of the monthly quota: its recipients. `GET /v1/quota-usage` shows what is left.',
+		}),
 	},
 	{ $id: 'MailPreview', description: 'What a mail would be.' },
 );
@@ -165,7 +167,8 @@ function batchOperation(submit: Submit): Operation {
 		path: '/v1/mails:batch',
 		operationId: 'sendMails',
 		summary: 'Send up to 500 mails, all or none',
-		description: 'One fault in one item refuses the whole batch; its pointer begins with `/items/{n}`.',
+		description:
+			'One fault in one item refuses the whole batch, and so does one that is over the monthly quota; its pointer begins with `/items/{n}`.',
 		body: Type.Ref('MailBatch'),
 		answers: {
 			200: Type.Object(
@@ -180,7 +183,7 @@ function batchOperation(submit: Submit): Operation {
 			const mails = listOf(rawOf(request.body)?.['items'], LIMITS.batchItems).map((body, index) => ({ at: `/items/${index}`, body }));
 			const result = await submit(request, reply, 'batch', mails);
 			if (!('kind' in result)) return { valid: true, previews: result.map(previewOf) };
-			const { accepted } = answerOf(result);
+			const { accepted } = answerOf(result, 'batch');
 			request.span?.set({ 'tidings.record.count': accepted.ids.length });
 			reply.code(202);
 			return { ids: accepted.ids, ...(accepted.deduplicated.length > 0 ? { deduplicated: accepted.deduplicated } : {}) };

@@ -67,7 +67,7 @@ function createAct(db: Db): Act {
 }
 
 /** The same request; throws 403 for a tenant that is being deleted, which sends nothing anew. */
-function sendable<T extends OperationRequest>(request: T): T {
+export function sendable<T extends OperationRequest>(request: T): T {
 	const { tenant } = callerOf(request);
 	const refusal = tenant.status === 'DELETING' ? refusalOfTenant(tenant) : null;
 	if (refusal !== null) throw refusal;

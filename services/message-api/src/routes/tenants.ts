@@ -9,6 +9,7 @@ import { noSuchTenant, type TenantContext } from '../tenants/act-on-tenant.js';
 import { changeTenant } from '../tenants/change-tenant.js';
 import { createTenant } from '../tenants/create-tenant.js';
 import {
+	checkSettings,
 	NewTenantSchema,
 	type StoredTenant,
 	showTenant,
@@ -61,6 +62,7 @@ function createOperation(context: TenantsContext): Operation {
 		handle: async (request, reply) => {
 			const { raw, faults } = beginChecks(request);
 			lineOf(raw, 'name', '', faults);
+			checkSettings(raw, faults);
 			refuseFaulty(faults);
 			const tenant = await createTenant(tenantContextOf(context, request), request.body as Static<typeof NewTenantSchema>);
 			reply.code(201).header('location', `/v1/tenants/${tenant.id}`);
@@ -133,18 +135,24 @@ function changeOperation(context: TenantsContext): Operation {
 		operationId: 'changeTenant',
 		summary: 'Rename a tenant, or change its settings',
 		description:
-			'What is absent stays. A setting that is null goes back to the operator’s. Settings hold for messages that are accepted from then on (on other nodes within 15 s), and for what a person sends again.',
+			'What is absent stays. A setting that is null goes back to the operator’s. Settings hold for messages that are accepted from then on (on other nodes within 15 s), and for what a person sends again; delays between attempts for whatever fails from then on.',
 		guarded: true,
 		body: Type.Ref('TenantChange'),
 		collectsFaults: true,
 		answers: { 200: Type.Ref('Tenant') },
 		headers: ETAG,
 		errors: ['name-taken', 'state-conflict'],
-		example: { settings: { maxAgeHours: 24, apiRatePerSecond: null } },
-		answerExamples: { 200: { ...TENANT_EXAMPLE, settings: { maxAgeHours: 24, apiRatePerSecond: null } } },
+		example: { settings: { maxAgeHours: 24, apiRatePerSecond: null, retryTypes: { 'order.confirmed': { maxAttempts: 8 } } } },
+		answerExamples: {
+			200: {
+				...TENANT_EXAMPLE,
+				settings: { maxAgeHours: 24, apiRatePerSecond: null, retryTypes: { 'order.confirmed': { maxAttempts: 8 } } },
+			},
+		},
 		handle: async (request, reply) => {
 			const { raw, faults } = beginChecks(request);
 			lineOf(raw, 'name', '', faults);
+			checkSettings(raw, faults);
 			refuseFaulty(faults);
 			const tenant = await changeTenant(tenantContextOf(context, request), request.params.id.toLowerCase(), {
 				change: request.body as Static<typeof TenantChangeSchema>,

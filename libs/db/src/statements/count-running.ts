@@ -1,0 +1,10 @@
+import type { Queryable } from '../client.js';
+
+/** Counts the replays of all tenants that are not done, for a metric without a tenant label. By dead_letter_replay_running. */
+export async function countRunning(pool: Queryable): Promise<number> {
+	const { rows } = await pool.query<{ count: number }>({
+		name: 'count-running',
+		text: `select count(*)::int as count from dead_letter_replay where status = 'RUNNING'`,
+	});
+	return rows[0]?.count ?? 0;
+}
