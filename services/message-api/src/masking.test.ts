@@ -36,6 +36,8 @@ const READS: Readonly<Record<string, { id?: keyof typeof ids; query?: string; sh
 	'/v1/mail-servers/{id}': { id: 'server', shows: false },
 	'/v1/tenants': { shows: false, platform: true },
 	'/v1/tenants/{id}': { id: 'tenant', shows: false, platform: true },
+	'/v1/tenants/{id}/quota': { id: 'tenant', shows: false, platform: true },
+	'/v1/quota-usage': { shows: false },
 	'/v1/api-keys': { shows: false },
 	'/v1/api-keys/{id}': { id: 'key', shows: false },
 };
