@@ -1,8 +1,9 @@
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import type { Outcome } from '@tidings/model';
 import { type SinkOptions, type SinkRule, type SmtpSink, startSmtpSink } from '../../../../../test/harness/smtp-sink.js';
 import { ann, bo, closeAll, closeLater, inShort, mailTo, transportTo } from './testing/kit.js';
+import { politeBut } from './testing/odd-server.js';
 
 /*
  * Rows of the table of answers, as the real transport meets them. Those of TLS stand in tls.test.ts, each row by itself in the classification's own test.
@@ -173,16 +174,18 @@ test('M51 a server that timed out itself after the dot is TRANSIENT and ambiguou
 });
 
 test('M42 251 and 252 at RCPT accept', async () => {
-	const port = await serverThat({ RCPT: (line) => (line.includes(ann) ? '251 will forward\r\n' : '252 cannot say\r\n') });
+	const port = await politeBut((line) => {
+		if (!line.startsWith('RCPT')) return null;
+		return line.includes(ann) ? '251 will forward\r\n' : '252 cannot say\r\n';
+	});
 	expect(inShort(await transportTo(port).send(mailTo([ann, bo])))).toEqual(['0 accepted 250', '1 accepted 250']);
 });
 
 test('M57 a connection that is reset right after the 250 changes nothing', async () => {
-	const port = await serverThat({
-		'.': (_, socket) => {
-			socket.write('250 2.0.0 kept\r\n', () => socket.resetAndDestroy());
-			return '';
-		},
+	const port = await politeBut((line, socket) => {
+		if (line !== '.') return null;
+		socket.write('250 2.0.0 kept\r\n', () => socket.resetAndDestroy());
+		return '';
 	});
 	expect(inShort(await transportTo(port).send(mailTo([ann])))).toEqual(['0 accepted 250']);
 });
@@ -244,36 +247,4 @@ function said(port: number, line: string): Promise<string> {
 			socket.write(line);
 		});
 	});
-}
-
-/** A polite server with its own answers to some commands. */
-async function serverThat(odd: Readonly<Record<string, (line: string, socket: Socket) => string>>): Promise<number> {
-	const sockets = new Set<Socket>();
-	const server: Server = createServer((socket) => {
-		sockets.add(socket);
-		socket.on('error', () => undefined);
-		let rest = '';
-		let body = false;
-		socket.write('220 hi\r\n');
-		socket.on('data', (chunk) => {
-			const lines = (rest + chunk.toString('latin1')).split('\r\n');
-			rest = lines.pop() ?? '';
-			for (const line of lines) {
-				const own = body && line !== '.' ? undefined : odd[line.slice(0, 4)];
-				if (own !== undefined) socket.write(own(line, socket));
-				else if (!body || line === '.') socket.write(line === 'DATA' ? '354 go on\r\n' : '250 ok\r\n');
-				body = line === 'DATA' || (body && line !== '.');
-			}
-		});
-	});
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	closeLater({
-		close: () =>
-			new Promise((resolve) => {
-				for (const socket of sockets) socket.destroy();
-				server.close(() => resolve());
-			}),
-	});
-	const address = server.address();
-	return typeof address === 'object' && address !== null ? address.port : 0;
 }

@@ -1,7 +1,8 @@
-import { createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { afterEach, expect, test } from '@jest/globals';
-import { ann, closeAll, closeLater, inShort, mailTo, transportTo } from './testing/kit.js';
+import { ann, closeAll, inShort, mailTo, transportTo } from './testing/kit.js';
+import { serverThat } from './testing/odd-server.js';
 
 afterEach(closeAll);
 
@@ -36,13 +37,6 @@ type Behaviour = {
 async function tlsServer(behaviour: Behaviour): Promise<{ port: number; clear: string[]; secret: string[] }> {
 	const clear: string[] = [];
 	const secret: string[] = [];
-	const sockets = new Set<Socket>();
-	const server: Server = createServer((socket) => {
-		sockets.add(socket);
-		socket.on('error', () => undefined);
-		if (behaviour.security === 'tls') converse(secure(socket), secret, false);
-		else converse(socket, clear, true);
-	});
 	const secure = (socket: Socket): TLSSocket => {
 		const encrypted = new TLSSocket(socket, { isServer: true, secureContext: createSecureContext({ key, cert }) });
 		return encrypted.on('error', () => undefined);
@@ -75,16 +69,11 @@ async function tlsServer(behaviour: Behaviour): Promise<{ port: number; clear: s
 		if (behaviour.afterStartTls === 'reset') socket.once('data', () => socket.destroy());
 		else converse(secure(socket), secret, false);
 	};
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	closeLater({
-		close: () =>
-			new Promise((resolve) => {
-				for (const socket of sockets) socket.destroy();
-				server.close(() => resolve());
-			}),
+	const port = await serverThat((socket) => {
+		if (behaviour.security === 'tls') converse(secure(socket), secret, false);
+		else converse(socket, clear, true);
 	});
-	const address = server.address();
-	return { port: typeof address === 'object' && address !== null ? address.port : 0, clear, secret };
+	return { port, clear, secret };
 }
 
 const auth = { user: 'u', password: 'p' };
