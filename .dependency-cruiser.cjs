@@ -11,7 +11,7 @@ const ROOMS = {
 	'libs/broker': ['libs/model', 'libs/telemetry'],
 	'libs/limits': ['libs/model', 'libs/telemetry'],
 	'libs/crypto': ['libs/model', 'libs/telemetry'],
-	'libs/delivery': ['libs/model', 'libs/telemetry', 'libs/db'],
+	'libs/delivery': ['libs/model', 'libs/telemetry', 'libs/db', 'libs/limits'],
 	'libs/runtime': ['libs/model', 'libs/telemetry'],
 	'services/message-api': ['libs/[^/]+'],
 	'services/outbox-publisher': ['libs/[^/]+'],

@@ -1,6 +1,7 @@
 import { openSync, writeSync } from 'node:fs';
 import { openBroker } from '@tidings/broker';
 import { openDb } from '@tidings/db';
+import { createMemoryWindows } from '@tidings/limits';
 import { mailSenderParts } from '@tidings/mail-sender';
 import { topicsOf } from '@tidings/model';
 import { outboxPublisherParts, RELAY_DEFAULTS, relayOutbox } from '@tidings/outbox-publisher';
@@ -37,7 +38,7 @@ if (publisher === 'first') {
 	};
 	await relayOutbox(context, { ...RELAY_DEFAULTS, window: wanted }, new AbortController().signal);
 }
-const sender = mailSenderParts({ db, broker, log, metrics, ...SENDER_DEFAULTS });
+const sender = mailSenderParts({ db, broker, log, metrics, limits: createMemoryWindows(), ...SENDER_DEFAULTS });
 const along = { db, databaseUrl: url, broker, log, metrics, pollMs: 500, sweepSeconds: 15, healSeconds, relay: RELAY_DEFAULTS };
 
 /** Answers how many are SENT as soon as it is `least`. */

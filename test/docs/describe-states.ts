@@ -68,6 +68,7 @@ const OUTBOX: Words<OutboxStatus, OutboxAct> = {
 		take: 'a publisher leases a due entry',
 		mark: 'the broker confirmed it',
 		'give-back': 'it could not be published now',
+		'hand-back': 'a sender got it and may not send it now: its gate is closed, or full',
 		bury: 'the broker refused it for the last time',
 		heal: 'its lease ran out, or the broker lost it',
 		reopen: 'its tenant may send again',

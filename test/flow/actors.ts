@@ -34,8 +34,9 @@ const settle =
 /** Everybody who moves a record. */
 export const ACTORS: Readonly<Record<string, Actor>> = {
 	worker: async (db, { id, sender }) => {
-		const { claimed, expired } = await claimRecords(db.pool, [{ recordId: id, tenantId: sender.tenantId }], {
+		const { claimed, expired } = await claimRecords(db.pool, [{ recordId: id, tenantId: sender.tenantId, configId: sender.configId }], {
 			channel: 'MAIL',
+			route: 'mail-send',
 			leaseSeconds: 120,
 			worker: 'second',
 			claim: newId(),

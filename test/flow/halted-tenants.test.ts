@@ -61,9 +61,15 @@ async function publish(): Promise<TakenEntry[]> {
 	return taken;
 }
 
-async function claim(ids: readonly string[], { tenantId }: Sender): Promise<string[]> {
-	const keys = ids.map((recordId) => ({ recordId, tenantId }));
-	const { claimed } = await claimRecords(db.pool, keys, { channel: 'MAIL', leaseSeconds: 120, worker: 'w', claim: newId() });
+async function claim(ids: readonly string[], { tenantId, configId }: Sender): Promise<string[]> {
+	const keys = ids.map((recordId) => ({ recordId, tenantId, configId }));
+	const { claimed } = await claimRecords(db.pool, keys, {
+		channel: 'MAIL',
+		route: 'mail-send',
+		leaseSeconds: 120,
+		worker: 'w',
+		claim: newId(),
+	});
 	return claimed.map((one) => one.id).sort();
 }
 
@@ -101,10 +107,16 @@ test('a message of a suspended tenant claims nothing, in the same statement in w
 	await publish();
 	await suspend();
 	const keys = [
-		{ recordId: mine[0] ?? '', tenantId: halted.tenantId },
-		{ recordId: theirs[0] ?? '', tenantId: other.tenantId },
+		{ recordId: mine[0] ?? '', tenantId: halted.tenantId, configId: halted.configId },
+		{ recordId: theirs[0] ?? '', tenantId: other.tenantId, configId: other.configId },
 	];
-	const { claimed, expired } = await claimRecords(db.pool, keys, { channel: 'MAIL', leaseSeconds: 120, worker: 'w', claim: newId() });
+	const { claimed, expired } = await claimRecords(db.pool, keys, {
+		channel: 'MAIL',
+		route: 'mail-send',
+		leaseSeconds: 120,
+		worker: 'w',
+		claim: newId(),
+	});
 	expect([claimed.map((one) => one.id), expired]).toEqual([theirs, []]);
 	expect([await statusesOf(mine, 'send_state'), await statusesOf(mine, 'outbox_entry')]).toEqual([['PENDING'], ['PUBLISHED']]);
 });
@@ -112,8 +124,8 @@ test('a message of a suspended tenant claims nothing, in the same statement in w
 test('what was claimed before the suspension is settled as ever, also when the answer to the claim was lost', async () => {
 	const ids = await accept(halted, 2);
 	await publish();
-	const keys = ids.map((recordId) => ({ recordId, tenantId: halted.tenantId }));
-	const claimant = { channel: 'MAIL', leaseSeconds: 120, worker: 'w', claim: newId() } as const;
+	const keys = ids.map((recordId) => ({ recordId, tenantId: halted.tenantId, configId: halted.configId }));
+	const claimant = { channel: 'MAIL', route: 'mail-send', leaseSeconds: 120, worker: 'w', claim: newId() } as const;
 	await claimRecords(db.pool, keys, claimant);
 	await suspend();
 	const { claimed } = await claimRecords(db.pool, keys, claimant);
@@ -191,8 +203,14 @@ test('nothing is erased while something waits or is sent, while the deletion is 
 	expect(await erase()).toBe('waiting');
 	await startDeleting('deliver');
 	expect(await erase()).toBe('waiting');
-	const keys = [{ recordId: id, tenantId: halted.tenantId }];
-	const { claimed } = await claimRecords(db.pool, keys, { channel: 'MAIL', leaseSeconds: 120, worker: 'w', claim: newId() });
+	const keys = [{ recordId: id, tenantId: halted.tenantId, configId: halted.configId }];
+	const { claimed } = await claimRecords(db.pool, keys, {
+		channel: 'MAIL',
+		route: 'mail-send',
+		leaseSeconds: 120,
+		worker: 'w',
+		claim: newId(),
+	});
 	expect(await erase()).toBe('waiting');
 	for (const one of claimed) await settleRecords(db.pool, [settlementOf(one)]);
 	expect(await erase(60)).toBe('waiting');

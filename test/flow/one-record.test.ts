@@ -38,8 +38,9 @@ async function pending(sender = resending): Promise<Subject> {
 
 async function sending(sender = resending): Promise<Subject> {
 	const subject = await pending(sender);
-	const { claimed } = await claimRecords(db.pool, [{ recordId: subject.id, tenantId: sender.tenantId }], {
+	const { claimed } = await claimRecords(db.pool, [{ recordId: subject.id, tenantId: sender.tenantId, configId: sender.configId }], {
 		channel: 'MAIL',
+		route: 'mail-send',
 		leaseSeconds: 120,
 		worker: 'first',
 		claim: newId(),
@@ -205,12 +206,17 @@ test('under hold, a lease that ends without the mark is retried unambiguously, a
 
 test('a late worker loses to a newer claim: only its attempt row tells of it', async () => {
 	const subject = await swept(await sending());
-	const newer = await claimRecords(db.pool, [{ recordId: subject.id, tenantId: subject.sender.tenantId }], {
-		channel: 'MAIL',
-		leaseSeconds: 120,
-		worker: 'second',
-		claim: newId(),
-	});
+	const newer = await claimRecords(
+		db.pool,
+		[{ recordId: subject.id, tenantId: subject.sender.tenantId, configId: subject.sender.configId }],
+		{
+			channel: 'MAIL',
+			route: 'mail-send',
+			leaseSeconds: 120,
+			worker: 'second',
+			claim: newId(),
+		},
+	);
 	expect(newer.claimed[0]?.attemptNo).toBe(2);
 	expect(await ACTORS.success?.(db, subject)).toBe(false);
 	expect(await standingOf(db, subject.id)).toMatchObject({ status: 'SENDING', attemptNo: 2 });
@@ -228,8 +234,8 @@ test('a stale duplicate claims nothing before the due time, and nothing twice at
 
 test('a claim that is repeated while its first statement is still at work gets what that one claims, under one attempt', async () => {
 	const { id, sender } = await pending();
-	const claimant = { channel: 'MAIL', leaseSeconds: 120, worker: 'first', claim: newId() } as const;
-	const claim = () => claimRecords(db.pool, [{ recordId: id, tenantId: sender.tenantId }], claimant);
+	const claimant = { channel: 'MAIL', route: 'mail-send', leaseSeconds: 120, worker: 'first', claim: newId() } as const;
+	const claim = () => claimRecords(db.pool, [{ recordId: id, tenantId: sender.tenantId, configId: sender.configId }], claimant);
 	await blocker.query('begin');
 	await blocker.query('select from send_state where id = $1 for update', [id]);
 	const lost = claim();
@@ -239,7 +245,10 @@ test('a claim that is repeated while its first statement is still at work gets w
 	await blocker.query('commit');
 	await lost;
 	expect((await repeated).claimed).toEqual([expect.objectContaining({ id, attemptNo: 1 })]);
-	expect((await claimRecords(db.pool, [{ recordId: id, tenantId: sender.tenantId }], { ...claimant, claim: newId() })).claimed).toEqual([]);
+	expect(
+		(await claimRecords(db.pool, [{ recordId: id, tenantId: sender.tenantId, configId: sender.configId }], { ...claimant, claim: newId() }))
+			.claimed,
+	).toEqual([]);
 	expect(await standingOf(db, id)).toMatchObject({ status: 'SENDING', attemptNo: 1, version: 1, entries: 0 });
 });
 

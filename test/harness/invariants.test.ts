@@ -24,8 +24,8 @@ const mail = (id: string, to = 'ann@example.com') => ({ messageId: `<${id}@examp
 /** A record that was sent, by the tables alone. */
 async function sent(): Promise<string> {
 	const [id = ''] = await acceptRecords(db, [newRecord(sender)]);
-	const claimant = { channel: 'MAIL', leaseSeconds: 60, worker: 'tester', claim: newId() } as const;
-	const { claimed } = await claimRecords(db.pool, [{ recordId: id, tenantId: sender.tenantId }], claimant);
+	const claimant = { channel: 'MAIL', route: 'mail-send', leaseSeconds: 60, worker: 'tester', claim: newId() } as const;
+	const { claimed } = await claimRecords(db.pool, [{ recordId: id, tenantId: sender.tenantId, configId: sender.configId }], claimant);
 	await settleRecords(
 		db.pool,
 		claimed.map((record) => settlementOf(record)),

@@ -1,6 +1,7 @@
 import { type Broker, openBroker } from '@tidings/broker';
 import { type Db, openDb } from '@tidings/db';
 import { type DeadLetterOptions, deadLetterParts } from '@tidings/dead-letter';
+import { createMemoryWindows } from '@tidings/limits';
 import { type MailSenderOptions, mailSenderParts } from '@tidings/mail-sender';
 import { DEFAULT_RETRY } from '@tidings/model';
 import { outboxPublisherParts, type PublisherOptions, RELAY_DEFAULTS } from '@tidings/outbox-publisher';
@@ -30,7 +31,7 @@ export type Running = {
 };
 
 /** A mail sender as its settings make it by default; only that servers on this machine may be dialled, and that credentials are not sealed. */
-export const SENDER_DEFAULTS: Omit<MailSenderOptions, 'db' | 'broker' | 'log' | 'metrics'> = {
+export const SENDER_DEFAULTS: Omit<MailSenderOptions, 'db' | 'broker' | 'log' | 'metrics' | 'limits'> = {
 	openSecret: (sealed) => sealed,
 	allowPrivateHosts: true,
 	leaseSeconds: 120,
@@ -38,6 +39,7 @@ export const SENDER_DEFAULTS: Omit<MailSenderOptions, 'db' | 'broker' | 'log' | 
 	connectSeconds: 5,
 	readSeconds: 30,
 	slots: 20,
+	probeSeconds: 30,
 	inHand: 5_000,
 	policyOf: () => DEFAULT_RETRY,
 };
@@ -50,6 +52,7 @@ export async function makeMesh(): Promise<Mesh> {
 	const metrics = createMetrics({ service: 'test', version: '0', processMetrics: false });
 	const db = openDb({ url: database.url, name: 'mesh', connections: 10 });
 	const broker = await openBroker({ url: 'embedded:', namespace: 'public/default' });
+	const limits = createMemoryWindows();
 	const running = new Set<Running>();
 	const run = async (parts: readonly Part[]): Promise<Running> => {
 		const started = await startParts(parts, { log });
@@ -88,6 +91,7 @@ export async function makeMesh(): Promise<Mesh> {
 					broker,
 					log,
 					metrics,
+					limits,
 					...SENDER_DEFAULTS,
 					...change,
 				}),

@@ -8,6 +8,7 @@ import { type Failpoints, makeFailpoints } from './failpoints.js';
 import { brokenPromises } from './invariants.js';
 import { type LogLine, type ServiceName, type ServiceProcess, startService } from './mesh-process.js';
 import { createNamespace } from './namespace.js';
+import { redisOfRun } from './redis.js';
 import { type SinkOptions, type SmtpSink, startSmtpSink } from './smtp-sink.js';
 import { createSubmitter, type Submitter } from './submit.js';
 
@@ -73,6 +74,7 @@ const QUICK_SETTINGS: Readonly<Record<string, string>> = {
 	TIDINGS_HEAL_SECONDS: '5',
 	TIDINGS_POLL_MILLISECONDS: '200',
 	TIDINGS_RETRY_BASE_SECONDS: '0.2',
+	TIDINGS_PROBE_SECONDS: '0.3',
 };
 
 /** Leases as in production, for tests in which nobody dies: a machine that is busy with many processes makes none of them lose its record. */
@@ -86,6 +88,7 @@ export const PRODUCTION_SETTINGS: Readonly<Record<string, string>> = {
 	TIDINGS_HEAL_SECONDS: '600',
 	TIDINGS_POLL_MILLISECONDS: '500',
 	TIDINGS_RETRY_BASE_SECONDS: '30',
+	TIDINGS_PROBE_SECONDS: '30',
 };
 
 /** What stands in every mail and must stand in no line. */
@@ -108,6 +111,7 @@ export async function makeProcessMesh(options: ProcessMeshOptions = {}): Promise
 		BROKER_NAMESPACE: namespace.namespace,
 		PULSAR_ADMIN_URL: new URL(given.brokerUrl.replace(/^ws/, 'http')).origin,
 		TIDINGS_SECRET_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+		REDIS_URL: redisOfRun(),
 		TIDINGS_FAILPOINTS: failpoints.folder,
 		...QUICK_SETTINGS,
 		...options.settings,

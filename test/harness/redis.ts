@@ -55,3 +55,10 @@ async function run(port: number): Promise<ChildProcess> {
 	});
 	return server;
 }
+
+/** The address of the one Redis of this run: for whoever needs one that works. What it holds is told apart by ids, so that files can share it. */
+export function redisOfRun(): string {
+	const url = process.env['TIDINGS_TEST_REDIS_URL'];
+	if (url === undefined) throw new Error('There is no Redis: run through Jest, or set TIDINGS_TEST_REDIS_URL to its address.');
+	return url;
+}

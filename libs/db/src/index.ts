@@ -2,6 +2,7 @@ export { type AcceptOptions, type AcceptOutcome, acceptBatch, type FlowingReques
 export * from './accepting.js';
 export { type Db, type DbOptions, openDb, type Queryable } from './client.js';
 export { type Erasing, eraseBatch } from './erase-batch.js';
+export * from './gating.js';
 export type { PrismaClient } from './generated/client.js';
 export type { LetterFilter } from './letter-conditions.js';
 export { listenForEntries } from './listen-for-entries.js';
@@ -18,7 +19,15 @@ export { appendEntry } from './statements/append-entry.js';
 export { type ArchivedPoison, archivePoisons } from './statements/archive-poisons.js';
 export { ALERT_TYPE, type AlertTimes, beginAlerts } from './statements/begin-alerts.js';
 export { cancelWaiting } from './statements/cancel-waiting.js';
-export { type Claimant, type ClaimedRecipient, type ClaimedRecord, type ClaimKey, claimRecords } from './statements/claim-records.js';
+export {
+	type ClaimAnswer,
+	type Claimant,
+	type ClaimedRecipient,
+	type ClaimedRecord,
+	type ClaimKey,
+	claimRecords,
+} from './statements/claim-records.js';
+export { closeGates } from './statements/close-gates.js';
 export { closeLetter } from './statements/close-letter.js';
 export { countMessages, STAT_DIMENSIONS, type StatDimension, type StatRow } from './statements/count-messages.js';
 export { countNacks, NACKS_BEFORE_POISON, type NackedMessage } from './statements/count-nacks.js';
@@ -28,7 +37,7 @@ export { ensureFlows, type FlowKey } from './statements/ensure-flows.js';
 export { RECORD_TABLES } from './statements/erase-records.js';
 export { TENANT_TABLES } from './statements/erase-rows.js';
 export { type Expired, expireRecords } from './statements/expire-records.js';
-export { findConfigs } from './statements/find-configs.js';
+export { type ConfigUse, findConfigs } from './statements/find-configs.js';
 export { findCredential, type StoredKey } from './statements/find-credential.js';
 export { findErasedTenants } from './statements/find-erased-tenants.js';
 export { findKeys, type StoredAnswer } from './statements/find-keys.js';
@@ -36,6 +45,7 @@ export { findOpenMessages, type OpenMessages } from './statements/find-open-mess
 export { findRetryTypes } from './statements/find-retry-types.js';
 export { findWaitingFlows } from './statements/find-waiting-flows.js';
 export { giveBackEntries, REFUSALS_BEFORE_DEAD, refuseEntries } from './statements/give-back-entries.js';
+export { type HandedBack, handBack } from './statements/hand-back.js';
 export { handOver } from './statements/hand-over.js';
 export { type Healed, healEntries, reopenPublished } from './statements/heal-entries.js';
 export { holdStatus } from './statements/hold-status.js';
@@ -58,7 +68,10 @@ export { measureOutbox, type OutboxMeasures } from './statements/measure-outbox.
 export { moveTenant, type TenantMove } from './statements/move-tenant.js';
 export { nextLetters } from './statements/next-letters.js';
 export { nextTurn } from './statements/next-turn.js';
+export { noteErrors } from './statements/note-errors.js';
 export { noteKeyUse } from './statements/note-key-use.js';
+export { endTrials, openGates } from './statements/open-gates.js';
+export { endProbe, type ProbeEnd, takeDueProbes } from './statements/probe-gates.js';
 export { putOffFlows } from './statements/put-off-flows.js';
 export { removeEntry } from './statements/remove-entry.js';
 export { reopenEntries } from './statements/reopen-entries.js';
@@ -73,6 +86,7 @@ export { type Swept, sweepLeases } from './statements/sweep-leases.js';
 export { type TakenEntry, type TakeOptions, takeEntries } from './statements/take-entries.js';
 export { findDueReplays, type TakenReplay, takeReplay } from './statements/take-replay.js';
 export { OUTBOX_CHANNEL, wakeFlows } from './statements/wake-flows.js';
+export { wakeGates } from './statements/wake-gates.js';
 export { wakeSleepingFlows } from './statements/wake-sleeping-flows.js';
 export { type RecordChange, type RecordRow, transition } from './transition.js';
 export { type DbTrouble, inTransaction, troubleOf } from './tx.js';

@@ -7,7 +7,8 @@ import { eventually } from '../../../test/harness/eventually.js';
 import { acceptRecords, makeSender, newRecord, type Sender } from '../../../test/harness/records.js';
 import { claimWaiting } from './claim-waiting.js';
 import type { DeliveryContext } from './context.js';
-import type { HeldMessage } from './message.js';
+import { newGateMemory } from './gate-memory.js';
+import type { LinedMessage } from './message.js';
 import type { Persist } from './persist.js';
 
 let database: TestDatabase;
@@ -27,7 +28,9 @@ afterAll(async () => {
 function contextWith(persist: Persist): DeliveryContext {
 	return {
 		db,
-		provider: { channel: 'MAIL', name: 'smtp', prepare: () => Promise.reject(new Error('nothing is sent here')) },
+		provider: { channel: 'MAIL', name: 'smtp', prepare: () => Promise.reject(new Error('nothing is sent here')), probe: async () => null },
+		limits: { take: async (requests) => requests.map(() => null) },
+		probeSeconds: 30,
 		route: 'mail-send',
 		worker: 'tester',
 		slots: 1,
@@ -39,17 +42,24 @@ function contextWith(persist: Persist): DeliveryContext {
 		metrics: createMetrics({ service: 'test', version: '0', processMetrics: false }),
 		onAway: () => undefined,
 		persist,
+		persistLimits: persist,
+		gates: newGateMemory(),
 		stopping: () => false,
 		cut: new AbortController().signal,
 		last: new AbortController().signal,
 	};
 }
 
-async function messageOf(acks: string[], nacks: string[] = []): Promise<HeldMessage> {
+async function messageOf(acks: string[], nacks: string[] = []): Promise<LinedMessage> {
 	const [recordId = ''] = await acceptRecords(db, [newRecord(sender)]);
 	const envelope = { recordId, tenantId: sender.tenantId, traceId: '0'.repeat(32) };
 	return {
 		...envelope,
+		configId: sender.configId,
+		ownerId: sender.tenantId,
+		perMinute: null,
+		perDay: null,
+		cost: 1,
 		lane: 'normal',
 		topic: 'mail-send-normal',
 		messageId: `message of ${recordId}`,

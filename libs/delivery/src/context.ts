@@ -1,6 +1,8 @@
 import type { Db } from '@tidings/db';
+import type { RateWindows } from '@tidings/limits';
 import type { RetryPolicy, RetryTypes, Route } from '@tidings/model';
 import type { Logger, Metrics } from '@tidings/telemetry';
+import type { GateMemory } from './gate-memory.js';
 import type { Persist } from './persist.js';
 import type { Provider } from './provider.js';
 
@@ -8,6 +10,8 @@ import type { Provider } from './provider.js';
 export type DeliveryOptions = {
 	readonly db: Db;
 	readonly provider: Provider;
+	/** Asked before every claim; while it cannot answer nothing is sent. */
+	readonly limits: Pick<RateWindows, 'take'>;
 	readonly route: Route;
 	/** Shown in attempts; unique per process, without a blank. */
 	readonly worker: string;
@@ -16,6 +20,10 @@ export type DeliveryOptions = {
 	/** How long a claim holds, and how long one attempt may take: less than that. */
 	readonly leaseSeconds: number;
 	readonly deadlineSeconds: number;
+	/** A closed gate is probed after so many seconds, and then ever more rarely. */
+	readonly probeSeconds: number;
+	/** A config all of whose slots are held for so many milliseconds hangs; default 10,000. */
+	readonly hungMs?: number;
 	/** A message that failed in an unknown way comes back after this many milliseconds; default 30,000. */
 	readonly nackMs?: number;
 	/** The operator's policy for a message type. */
@@ -26,13 +34,16 @@ export type DeliveryOptions = {
 	readonly messagingSystem: string;
 	readonly log: Logger;
 	readonly metrics: Metrics;
-	/** Told when the database is away (take nothing new) and when it is back. */
+	/** Told when the database or the rate windows are away (take nothing new) and when they are back. */
 	readonly onAway: (away: boolean) => void;
 };
 
 /** What the acts of a delivery share. */
 export type DeliveryContext = DeliveryOptions & {
 	readonly persist: Persist;
+	/** The same for the rate windows; it gives up at once when the sender stops. */
+	readonly persistLimits: Persist;
+	readonly gates: GateMemory;
 	/** Whether nothing new is taken any more. */
 	readonly stopping: () => boolean;
 	/** Aborted when the sender stops and what is not handed over is given back. */

@@ -5,14 +5,19 @@ import { createBatch } from './batch.js';
 import { type Claimed, claimWaiting } from './claim-waiting.js';
 import type { DeliveryContext, DeliveryOptions } from './context.js';
 import { dropErased } from './drop-erased.js';
+import type { Ended } from './ended.js';
 import { createEnding } from './ending.js';
+import { newGateMemory } from './gate-memory.js';
 import { giveUp } from './give-up.js';
+import { handBackMessages } from './hand-back-messages.js';
 import { createLines } from './lines.js';
-import type { DeliveryMessage, HeldMessage } from './message.js';
+import type { DeliveryMessage, HeldMessage, LinedMessage } from './message.js';
+import { passWindows } from './pass-windows.js';
 import { createPersist } from './persist.js';
 import { createPulse } from './pulse.js';
 import { sendClaimed } from './send-claimed.js';
-import { type Ended, settleEnded } from './settle-ended.js';
+import { settleEnded } from './settle-ended.js';
+import { watchStuck } from './watch-stuck.js';
 
 /** Delivers messages: claim → provider → settle → ack, in batches where the database is concerned. */
 export type Delivery = {
@@ -26,8 +31,6 @@ export type Delivery = {
 	 */
 	drained(leftMs?: number): Promise<void>;
 };
-
-type Taken = { readonly configId: string; readonly message: HeldMessage };
 
 /** Rows of one statement at most. */
 const BATCH = 200;
@@ -44,9 +47,27 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 	let quiet = false;
 	const stopping = (): boolean => quiet;
 	const ending = createEnding();
-	const persist = createPersist({ log: options.log, onAway: options.onAway, stopping, last: ending.last });
-	const context: DeliveryContext = { ...options, persist, stopping, cut: ending.cut, last: ending.last };
-	const lines = createLines<HeldMessage>(options.slots);
+	const away = tellAway(options.onAway);
+	const persist = createPersist({ log: options.log, onAway: away('database'), stopping, last: ending.last });
+	const persistLimits = createPersist({
+		what: 'what counts the rate limits',
+		isAway: () => !quiet,
+		log: options.log,
+		onAway: away('limits'),
+		stopping,
+		last: ending.last,
+	});
+	const context: DeliveryContext = {
+		...options,
+		persist,
+		persistLimits,
+		gates: newGateMemory(),
+		stopping,
+		cut: ending.cut,
+		last: ending.last,
+	};
+	const lines = createLines<LinedMessage>(options.slots);
+	const stuck = watchStuck(context, lines);
 	const sending = new Set<Promise<void>>();
 	const poisons = createBatch<Poison>({ limit: BATCH, mostMs: LOOK_UP_MS, handle: (items) => archivePoison(context, items) });
 	const arrivals = createBatch<HeldMessage>({ limit: BATCH, mostMs: LOOK_UP_MS, handle: (messages) => lineUp(messages) });
@@ -58,10 +79,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 			const unknown = messages.filter((message) => !configs.has(message.recordId));
 			for (const message of await dropErased(context, unknown)) poisons.add(poisonOf(message, 'there is no such record'));
 			for (const message of messages) {
-				const configId = configs.get(message.recordId);
-				if (configId === undefined) continue;
+				const use = configs.get(message.recordId);
+				if (use === undefined) continue;
 				if (quiet) message.letGo();
-				else lines.add(configId, message);
+				else lines.add({ ...message, ...use });
 			}
 			claims.wake();
 		} catch (error) {
@@ -74,20 +95,28 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 		if (taken.length > 0) await claim(taken);
 		return taken.length;
 	});
-	const claim = async (taken: readonly Taken[]): Promise<void> => {
-		const claimed = await claimWaiting(
-			context,
-			taken.map((one) => one.message),
-		);
-		const mine = new Map(claimed.map((one) => [one.message, one]));
-		for (const { configId, message } of taken) {
-			const one = mine.get(message);
-			if (one === undefined) lines.release(configId);
-			else fly(configId, one);
-		}
+	const claim = async (taken: readonly LinedMessage[]): Promise<void> => {
+		const through = await pass(taken);
+		const claimed = through.length === 0 ? [] : await claimWaiting(context, through);
+		const mine = new Set(claimed.map((one) => one.message));
+		for (const message of taken) if (!mine.has(message)) lines.release(message.configId);
+		for (const one of claimed) fly(one);
 		if (lines.waiting > 0) claims.wake();
 	};
-	const fly = (configId: string, one: Claimed): void => {
+	/** What found room in its rate windows. Where there is none the whole line goes back into the tables, and waits there. */
+	const pass = async (taken: readonly LinedMessage[]): Promise<readonly LinedMessage[]> => {
+		try {
+			const { through, denied, full } = await passWindows(context, taken);
+			await handBackMessages(context, [...denied, ...[...full].flatMap((configId) => lines.drain(configId))]);
+			return through;
+		} catch (error) {
+			if (quiet) for (const message of taken) message.letGo();
+			else await giveUp(context, taken, error);
+			return [];
+		}
+	};
+	const fly = (one: Claimed): void => {
+		const { configId } = one.message;
 		const flight = sendClaimed(context, one)
 			// Whatever breaks here, the slot is given back.
 			.catch((error: unknown) => giveUp(context, [one.message], error).then(() => null))
@@ -113,6 +142,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 		},
 		quiet: () => {
 			quiet = true;
+			stuck.stop();
 			for (const message of lines.clear()) message.letGo();
 		},
 		drained: async (leftMs) => {
@@ -141,4 +171,15 @@ function hold({ metrics, route }: DeliveryOptions, message: DeliveryMessage): De
 		message.span.end();
 	};
 	return { ...message, ack: ending(message.ack), nack: ending(message.nack), letGo: ending(letGo) };
+}
+
+/** One pause for several causes: nothing new is taken while any of them lasts. */
+function tellAway(onAway: (away: boolean) => void): (cause: string) => (isAway: boolean) => void {
+	const causes = new Set<string>();
+	return (cause) => (isAway) => {
+		const before = causes.size;
+		if (isAway) causes.add(cause);
+		else causes.delete(cause);
+		if (before > 0 !== causes.size > 0) onAway(isAway);
+	};
 }

@@ -1,7 +1,7 @@
-import { LANES, type Lane } from '@tidings/model';
+import { LANES, type Lane, monotonic } from '@tidings/model';
 
 /** A message that waits for a free slot of its provider config. */
-export type Waiting = { readonly recordId: string; readonly lane: Lane };
+export type Waiting = { readonly recordId: string; readonly configId: string; readonly lane: Lane };
 
 /**
  * Waiting messages, a line for each provider config with its own slots: a config whose server hangs takes no slot from another.
@@ -9,18 +9,22 @@ export type Waiting = { readonly recordId: string; readonly lane: Lane };
  */
 export type Lines<Message extends Waiting> = {
 	/** Puts a message at the end of its line. */
-	add(configId: string, message: Message): void;
+	add(message: Message): void;
 	/** Takes messages for which a slot is free, at most `limit`, a turn for each line; each takes its slot until `release`. */
-	take(limit: number): { configId: string; message: Message }[];
+	take(limit: number): Message[];
 	/** Gives a slot back. True: half of this line's slots are free while messages wait for them. */
 	release(configId: string): boolean;
+	/** Takes what waits in the line of one config, without slots. */
+	drain(configId: string): Message[];
 	/** Takes everything that waits, without slots: what a stopping consumer lets go. */
 	clear(): Message[];
+	/** The configs in whose lines something waits although no slot came free for so long. Each is told again only after as long again. */
+	stuck(ms: number): string[];
 	readonly waiting: number;
 	readonly busy: number;
 };
 
-type Line<Message> = { busy: number; waiting: Record<Lane, Message[]> };
+type Line<Message> = { busy: number; movedAt: number; waiting: Record<Lane, Message[]> };
 
 /** Makes lines with `slots` slots each. */
 export function createLines<Message extends Waiting>(slots: number): Lines<Message> {
@@ -35,23 +39,29 @@ export function createLines<Message extends Waiting>(slots: number): Lines<Messa
 		return undefined;
 	};
 	const hasWaiting = (line: Line<Message>): boolean => LANES.some((lane) => line.waiting[lane].length > 0);
+	const empty = (line: Line<Message>): Message[] => {
+		const all = LANES.flatMap((lane) => line.waiting[lane].splice(0));
+		waiting -= all.length;
+		return all;
+	};
 
 	return {
-		add: (configId, message) => {
-			const line = lines.get(configId) ?? { busy: 0, waiting: { urgent: [], normal: [], bulk: [] } };
-			lines.set(configId, line);
+		add: (message) => {
+			const line = lines.get(message.configId) ?? { busy: 0, movedAt: monotonic(), waiting: { urgent: [], normal: [], bulk: [] } };
+			lines.set(message.configId, line);
 			line.waiting[message.lane].push(message);
 			waiting += 1;
 		},
 		take: (limit) => {
-			const taken: { configId: string; message: Message }[] = [];
-			let open = [...lines].filter(([, line]) => line.busy < slots);
+			const taken: Message[] = [];
+			let open = [...lines.values()].filter((line) => line.busy < slots);
 			while (open.length > 0 && taken.length < limit) {
-				open = open.filter(([configId, line]) => {
+				open = open.filter((line) => {
 					const message = taken.length < limit && line.busy < slots ? nextOf(line) : undefined;
 					if (message === undefined) return false;
 					line.busy += 1;
-					taken.push({ configId, message });
+					line.movedAt = monotonic();
+					taken.push(message);
 					return true;
 				});
 			}
@@ -63,15 +73,21 @@ export function createLines<Message extends Waiting>(slots: number): Lines<Messa
 			const line = lines.get(configId);
 			if (line === undefined) return false;
 			line.busy -= 1;
+			line.movedAt = monotonic();
 			busy -= 1;
 			if (line.busy * 2 <= slots && hasWaiting(line)) return true;
-			if (line.busy === 0) lines.delete(configId);
+			if (line.busy === 0 && !hasWaiting(line)) lines.delete(configId);
 			return false;
 		},
-		clear: () => {
-			const all = [...lines.values()].flatMap((line) => LANES.flatMap((lane) => line.waiting[lane].splice(0)));
-			waiting = 0;
-			return all;
+		drain: (configId) => {
+			const line = lines.get(configId);
+			return line === undefined ? [] : empty(line);
+		},
+		clear: () => [...lines.values()].flatMap(empty),
+		stuck: (ms) => {
+			const found = [...lines].filter(([, line]) => line.busy >= slots && hasWaiting(line) && monotonic() - line.movedAt >= ms);
+			for (const [, line] of found) line.movedAt = monotonic();
+			return found.map(([configId]) => configId);
 		},
 		get waiting() {
 			return waiting;

@@ -1,3 +1,4 @@
+import type { ConfigUse } from '@tidings/db';
 import type { Envelope, Lane } from '@tidings/model';
 import type { Span } from '@tidings/telemetry';
 
@@ -24,3 +25,6 @@ export type HeldMessage = DeliveryMessage &
 		/** Neither acked nor nacked: it stays with the broker, which hands it out again once this consumer is closed. */
 		letGo(): void;
 	};
+
+/** A message that stands in the line of its provider config, and what it asks of it. */
+export type LinedMessage = HeldMessage & ConfigUse;

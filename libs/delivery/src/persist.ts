@@ -2,11 +2,15 @@ import { troubleOf } from '@tidings/db';
 import { random } from '@tidings/model';
 import type { Logger } from '@tidings/telemetry';
 
-/** Runs a statement until the database answers. */
+/** Runs an act until what it needs answers. */
 export type Persist = <T>(act: () => Promise<T>) => Promise<T>;
 
 /** What a persist needs. */
 export type PersistOptions = {
+	/** What is away, as the log says it; default `the database`. */
+	readonly what?: string;
+	/** Whether an error says only that it is away; default: what the database means by that. */
+	readonly isAway?: (error: unknown) => boolean;
 	readonly log: Logger;
 	/** Told when the first act begins to wait, and when the last one has ended: meanwhile nothing new is taken. */
 	readonly onAway: (away: boolean) => void;
@@ -20,14 +24,15 @@ export type PersistOptions = {
 const MOST_MS = 5_000;
 const MOST_STOPPING_MS = 1_000;
 
-/** Makes a `Persist`: it repeats an act while the database is away, until it answers or no time is left. Everything else that the act throws is thrown on. */
+/** Makes a `Persist`: it repeats an act while what it needs is away, until it answers or no time is left. Everything else that the act throws is thrown on. */
 export function createPersist(options: PersistOptions): Persist {
+	const { what = 'the database', isAway = isPassing } = options;
 	let waiting = 0;
 	const repeat = async <T>(act: () => Promise<T>, first: unknown): Promise<T> => {
 		waiting += 1;
 		if (waiting === 1) {
 			options.onAway(true);
-			options.log.warn({ err: first }, 'the database is away; what is held waits for it');
+			options.log.warn({ err: first }, `${what} is away; what is held waits for it`);
 		}
 		try {
 			for (let round = 0; ; round += 1) {
@@ -36,7 +41,7 @@ export function createPersist(options: PersistOptions): Persist {
 				try {
 					return await act();
 				} catch (error) {
-					if (!isPassing(error) || options.last.aborted) throw error;
+					if (!isAway(error) || options.last.aborted) throw error;
 				}
 			}
 		} finally {
@@ -48,7 +53,7 @@ export function createPersist(options: PersistOptions): Persist {
 		try {
 			return await act();
 		} catch (error) {
-			if (!isPassing(error)) throw error;
+			if (!isAway(error)) throw error;
 			return await repeat(act, error);
 		}
 	};

@@ -1,5 +1,5 @@
 import type { ClaimedRecord } from '@tidings/db';
-import type { Channel, Outcome } from '@tidings/model';
+import type { Channel, Outcome, Refusal } from '@tidings/model';
 import type { Span } from '@tidings/telemetry';
 
 /**
@@ -17,4 +17,6 @@ export type Provider = {
 	readonly name: 'smtp';
 	/** Reads what sending a claimed record to its open recipients needs beyond the claim. Throws what the database throws; it may be called again then. */
 	prepare(record: ClaimedRecord): Promise<Send>;
+	/** Whether the provider lets us in now: a connection and a log-in without a message. Null: yes. Never rejects for a "no"; throws what the database throws. */
+	probe(configId: string): Promise<Refusal | null>;
 };

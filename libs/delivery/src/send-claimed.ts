@@ -1,8 +1,10 @@
 import { type ClaimedRecord, handOver } from '@tidings/db';
-import { monotonic, type Outcome, random } from '@tidings/model';
+import { monotonic, type Outcome, type Refusal, random } from '@tidings/model';
 import { channelLabel, messagingAttributes, type Span } from '@tidings/telemetry';
 import type { Claimed } from './claim-waiting.js';
 import type { DeliveryContext } from './context.js';
+import type { Ended } from './ended.js';
+import { type GateVerdict, gateVerdict } from './gate-verdict.js';
 import { giveUp } from './give-up.js';
 import { judge } from './judge.js';
 import type { HeldMessage } from './message.js';
@@ -10,7 +12,6 @@ import { outcomeLabel } from './outcome-label.js';
 import { isPassing } from './persist.js';
 import { policyFor } from './policy-for.js';
 import type { Send } from './provider.js';
-import type { Ended } from './settle-ended.js';
 import { traceCall } from './trace-call.js';
 
 /** Sends one claimed record and judges the answer. Null: there is nothing to settle, for somebody else owns the record now or nobody knows what broke. */
@@ -45,7 +46,23 @@ export async function sendClaimed(context: DeliveryContext, one: Claimed): Promi
 	}
 	const policy = await policyFor(context, record, outcome);
 	const judging = { policy, provider: provider.name, worker: context.worker, random: random() };
-	return { record, message, settlement: judge(record, outcome, judging), settling: startSettle(context, message) };
+	// What is gone has no gate: each of its messages ends by itself.
+	const verdict: GateVerdict = record.configVersion === 0 ? { kind: 'nothing' } : gateVerdict(outcome, policy.quotaFloorSeconds);
+	return {
+		record,
+		message,
+		settlement: judge(record, outcome, judging),
+		settling: startSettle(context, message),
+		verdict,
+		refusal: verdict.kind === 'alive' ? null : refusalOf(outcome),
+	};
+}
+
+/** What the provider has said against it, if anything. */
+function refusalOf(outcome: Outcome): Refusal | null {
+	if (outcome.kind === 'ambiguous') return outcome;
+	if (outcome.kind !== 'answered') return null;
+	return outcome.recipients.find((one) => one.kind === 'refused') ?? null;
 }
 
 /** The step from the provider's answer until all is written down and the message is acked. */

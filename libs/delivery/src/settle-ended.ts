@@ -1,18 +1,11 @@
-import { type ClaimedRecord, type Settled, type Settlement, settleLate, settleRecords, wakeFlows } from '@tidings/db';
+import { type Settled, type Settlement, settleLate, settleRecords, wakeFlows } from '@tidings/db';
 import { monotonic, now } from '@tidings/model';
-import { channelLabel, type Span } from '@tidings/telemetry';
+import { channelLabel } from '@tidings/telemetry';
 import type { DeliveryContext } from './context.js';
+import type { Ended } from './ended.js';
 import { giveUp } from './give-up.js';
-import type { HeldMessage } from './message.js';
+import { judgeGates, reportToGates } from './judge-gates.js';
 import { isPassing } from './persist.js';
-
-/** One attempt that ended, with all that is needed to write it down, and the step of its trace that does so. */
-export type Ended = {
-	readonly record: ClaimedRecord;
-	readonly message: HeldMessage;
-	readonly settlement: Settlement;
-	readonly settling: Span;
-};
 
 /**
  * Settles attempts together, and acknowledges their messages after the commit (law 4). Two attempts of one record never share a statement.
@@ -22,7 +15,17 @@ export async function settleEnded(context: DeliveryContext, items: readonly Ende
 	const once = new Map(items.map((item) => [item.record.id, item]));
 	const again = items.filter((item) => once.get(item.record.id) !== item);
 	if (again.length > 0) await settleEnded(context, again);
-	await settleApart(context, [...once.values()]);
+	await settleApart(context, await judged(context, [...once.values()]));
+}
+
+/** When a gate cannot be moved its attempts are settled all the same: each by itself. */
+async function judged(context: DeliveryContext, items: readonly Ended[]): Promise<readonly Ended[]> {
+	try {
+		return await judgeGates(context, items);
+	} catch (error) {
+		context.log.error({ err: error }, 'a gate could not be closed');
+		return items;
+	}
 }
 
 async function settleApart(context: DeliveryContext, items: readonly Ended[]): Promise<void> {
@@ -51,6 +54,7 @@ async function settleApart(context: DeliveryContext, items: readonly Ended[]): P
 		metrics.processDurationSeconds.observe({ route }, (monotonic() - message.receivedAt) / 1000);
 		message.ack();
 	}
+	await reportToGates(context, items);
 }
 
 /** Those that lost their fence go by the late road. */

@@ -1,5 +1,14 @@
 import { faultOfKeys } from '@tidings/crypto';
-import { BROKER_RULES, BROKER_SETTINGS, loadConfig, RETRY_SETTINGS, retryPolicies, SERVICE_SETTINGS, SETTINGS } from '@tidings/runtime';
+import {
+	BROKER_RULES,
+	BROKER_SETTINGS,
+	loadConfig,
+	REDIS_RULES,
+	RETRY_SETTINGS,
+	retryPolicies,
+	SERVICE_SETTINGS,
+	SETTINGS,
+} from '@tidings/runtime';
 import { type Static, Type } from 'typebox';
 
 /** How mails are sent: what standalone reads too. */
@@ -25,6 +34,14 @@ export const SENDING_SETTINGS = {
 		minimum: 1,
 		maximum: 1_000,
 	}),
+	TIDINGS_PROBE_SECONDS: Type.Number({
+		description:
+			'A mail server that cannot be reached, or refuses the log-in, is tried again after so long, by a log-in without a mail. Each failure doubles it, up to 15 minutes.',
+		default: 30,
+		exclusiveMinimum: 0,
+		maximum: 900,
+		unit: 's',
+	}),
 	TIDINGS_IN_HAND: Type.Integer({
 		description:
 			'Messages that a process holds un-acked at most, for each lane. Each server that hangs fills TIDINGS_FLOW_WINDOW of them with its line.',
@@ -46,6 +63,7 @@ export function sendingOptions(settings: Static<typeof sendingSchema>) {
 		connectSeconds: settings.TIDINGS_SMTP_CONNECT_SECONDS,
 		readSeconds: settings.TIDINGS_SMTP_READ_SECONDS,
 		slots: settings.TIDINGS_SMTP_SLOTS,
+		probeSeconds: settings.TIDINGS_PROBE_SECONDS,
 		inHand: settings.TIDINGS_IN_HAND,
 		policyOf: retryPolicies(settings),
 	};
@@ -67,6 +85,10 @@ export const MAIL_SENDER_SETTINGS = {
 	...SERVICE_SETTINGS,
 	...BROKER_SETTINGS,
 	TIDINGS_SECRET_KEYS: SETTINGS.TIDINGS_SECRET_KEYS,
+	REDIS_URL: Type.String({
+		...SETTINGS.REDIS_URL,
+		description: 'The Redis that holds the rate windows of mail servers, for all senders together. While it is away nothing is sent.',
+	}),
 	...SENDING_SETTINGS,
 };
 
@@ -81,6 +103,7 @@ export function readSettings(): Static<typeof schema> {
 		rules: [
 			...BROKER_RULES,
 			...MAIL_SENDER_RULES,
+			...REDIS_RULES,
 			{ of: ['TIDINGS_SECRET_KEYS'], fault: (settings) => faultOfKeys(settings.TIDINGS_SECRET_KEYS) },
 		],
 	});

@@ -1,6 +1,7 @@
 import { brokerPart, openBroker } from '@tidings/broker';
 import { open, parseKeys } from '@tidings/crypto';
 import { dbPart, openDb } from '@tidings/db';
+import { openRateWindows } from '@tidings/limits';
 import { VERSION } from '@tidings/model';
 import { brokerOptions, cannotStart, runService } from '@tidings/runtime';
 import { createLogger, createMetrics, tracingPart } from '@tidings/telemetry';
@@ -21,6 +22,7 @@ const parts = mailSenderParts({
 	broker,
 	log,
 	metrics,
+	limits: openRateWindows({ redisUrl: settings.REDIS_URL }),
 	openSecret: (sealed, field) => open(keyring, sealed, field),
 	...sendingOptions(settings),
 });

@@ -1,7 +1,8 @@
 import { hostname } from 'node:os';
 import type { Broker } from '@tidings/broker';
 import type { Db } from '@tidings/db';
-import { createDelivery } from '@tidings/delivery';
+import { createDelivery, probeGates } from '@tidings/delivery';
+import type { RateWindows } from '@tidings/limits';
 import type { RetryPolicy } from '@tidings/model';
 import { checkOutboundHost, createPoll, type Part } from '@tidings/runtime';
 import type { Logger, Metrics } from '@tidings/telemetry';
@@ -16,6 +17,8 @@ export type MailSenderOptions = {
 	readonly broker: Broker;
 	readonly log: Logger;
 	readonly metrics: Metrics;
+	/** Asked before every claim; while they cannot answer nothing is sent. */
+	readonly limits: RateWindows;
 	readonly openSecret: OpenSecret;
 	/** Whether servers on private networks may be dialled. */
 	readonly allowPrivateHosts: boolean;
@@ -25,6 +28,10 @@ export type MailSenderOptions = {
 	readonly readSeconds: number;
 	/** Mails at once through one server. */
 	readonly slots: number;
+	/** A server that cannot be used is tried again after so many seconds, by a log-in without a mail, and then ever more rarely. */
+	readonly probeSeconds: number;
+	/** A server all of whose slots are held for so many milliseconds hangs; default 10,000. */
+	readonly hungMs?: number;
 	/** Un-acked messages at most, for each lane: what waits for a slot is among them. */
 	readonly inHand: number;
 	readonly policyOf: (type: string) => RetryPolicy;
@@ -34,9 +41,12 @@ export type MailSenderOptions = {
 	readonly messagingSystem?: string;
 };
 
+/** Due probes are rows: they are looked for this often, by an index that holds only closed gates. */
+const PROBE_POLL_MS = 5_000;
+
 /** The parts of the mail sender. Any number may run at once. */
 export function mailSenderParts(options: MailSenderOptions): Part[] {
-	const { db, broker, log, metrics, messagingSystem = 'pulsar' } = options;
+	const { db, broker, log, metrics, limits, messagingSystem = 'pulsar' } = options;
 	const provider = createSmtpProvider({
 		db,
 		log,
@@ -62,6 +72,9 @@ export function mailSenderParts(options: MailSenderOptions): Part[] {
 	const delivery = createDelivery({
 		db,
 		provider,
+		limits,
+		probeSeconds: options.probeSeconds,
+		...(options.hungMs === undefined ? {} : { hungMs: options.hungMs }),
 		route: 'mail-send',
 		worker: `${hostname()}/${process.pid}`,
 		slots: options.slots,
@@ -90,5 +103,11 @@ export function mailSenderParts(options: MailSenderOptions): Part[] {
 		health: consumer.health,
 	};
 	const idle = createPoll({ name: 'idle-smtp-pools', intervalMs: 60_000, log, act: () => provider.closeIdle() });
-	return [sender, idle];
+	const probes = createPoll({
+		name: 'gate-probes',
+		intervalMs: Math.min(PROBE_POLL_MS, options.probeSeconds * 500),
+		log,
+		act: () => probeGates({ db, provider, probeSeconds: options.probeSeconds, leaseSeconds: options.leaseSeconds, log, metrics }),
+	});
+	return [limits, sender, idle, probes];
 }

@@ -91,6 +91,16 @@ export function createSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
 				return async () => refuse(record, error.message);
 			}
 		},
+		probe: async (configId) => {
+			try {
+				// A pool of its own that sends nothing: what is known of the config may be older than what was mended.
+				const transport = transportOf(await loadServer(options.db, options.openSecret, configId), options);
+				return await transport.probe().finally(() => transport.close());
+			} catch (error) {
+				if (!(error instanceof ServerUnusable)) throw error;
+				return unfit('CONFIG', 'EBADCONFIG', error.message);
+			}
+		},
 		closeIdle: async () => {
 			for (const [configId, opening] of pools) {
 				const pool = await opening.catch(() => null);

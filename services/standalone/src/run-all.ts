@@ -1,6 +1,7 @@
 import { brokerPart, openBroker } from '@tidings/broker';
 import { open } from '@tidings/crypto';
 import { alertRecipients, deadLetterParts } from '@tidings/dead-letter';
+import { createMemoryWindows } from '@tidings/limits';
 import { mailSenderParts, sendingOptions } from '@tidings/mail-sender';
 import { callerOptions, messageApiParts } from '@tidings/message-api';
 import { VERSION } from '@tidings/model';
@@ -31,11 +32,14 @@ export async function runAll(
 		...publishingOptions(settings),
 		messagingSystem: 'embedded',
 	});
+	// One process sends, so that its own memory is enough.
+	const limits = createMemoryWindows();
 	const sender = mailSenderParts({
 		db,
 		broker,
 		log,
 		metrics,
+		limits,
 		openSecret: (sealed, field) => open(keyring, sealed, field),
 		...sendingOptions(settings),
 		messagingSystem: 'embedded',

@@ -1,9 +1,10 @@
-import type { Channel, Lane } from '@tidings/model';
+import type { Channel, Lane, Route } from '@tidings/model';
 import type { Mailbox } from '../accepting.js';
 import type { Queryable } from '../client.js';
 import { moveRecords, recordsAt } from '../transition.js';
 import type { Expired } from './expire-records.js';
 import { haltedAmong } from './halted-tenants.js';
+import { HAND_BACK, type HandedBack, IS_CLOSED } from './hand-back.js';
 import { SUPERSEDED, supersedePoison } from './supersede-poison.js';
 
 /** A recipient as a claim returns it. */
@@ -33,6 +34,8 @@ export type ClaimedRecord = {
 	readonly configId: string;
 	/** 0: the config is gone. */
 	readonly configVersion: number;
+	/** Its gate is half open, and this is the one that goes through to see. */
+	readonly halfOpen: boolean;
 	readonly createdAt: Date;
 	readonly traceId: string;
 	readonly traceparent: string;
@@ -50,6 +53,9 @@ export type ClaimedRecord = {
 /** The table that holds a channel's provider configs: `version` and `on_ambiguous` are read from it at the claim. */
 const CONFIG_TABLE: Record<Channel, string> = { MAIL: 'mail_send_server_config' };
 
+/** Who claims has found room in the rate windows: a window that is full now is closed to those who come after. */
+const IS_BARRED = `(${IS_CLOSED} and g.reason <> 'RATE')`;
+
 const statement = (channel: Channel): string => {
 	const lease = 'now() + make_interval(secs => $3)';
 	const move = moveRecords('claim', {
@@ -59,12 +65,33 @@ const statement = (channel: Channel): string => {
 		worker: '$4',
 	});
 	return `
-		with found as materialized (
-			select s.id, s.status || '' = 'SENDING' as again from unnest($1::uuid[], $2::uuid[]) as m (id, tenant_id) join send_state s using (id, tenant_id)
+		with m as materialized (select * from unnest($1::uuid[], $2::uuid[], $5::uuid[]) as m (id, tenant_id, config_id)),
+		found as materialized (
+			select s.id, m.config_id, s.status || '' = 'SENDING' as again from m join send_state s using (id, tenant_id)
 			where (${recordsAt('claim', 's')} and s.due_at <= now() and s.tenant_id <> all(${haltedAmong('$2::uuid[]')})) or (s.status || '' = 'SENDING' and s.claimed_by = $4 and s.lease_until > now())
 			order by s.id for update of s
 		),
-		due as materialized (select id from found where not again),
+		-- What does not stand open to everybody, of the configs that are asked about; the route's own gate has no id that anybody asks for.
+		gates as materialized (
+			select g.id, ${IS_BARRED} as closed from gate g where g.id = any(array(select config_id from m)) and (${IS_BARRED} or g.half_open)
+		),
+		paused as materialized (select from gate g where g.route = $6 and ${IS_CLOSED}),
+		first as materialized (
+			select distinct on (config_id) id, config_id from found
+			where not again and config_id in (select id from gates where not closed) and not exists (select from paused) order by config_id, id
+		),
+		-- The condition once more: whoever waited for the row sees who was quicker.
+		trial as (
+			update gate g set trial_until = ${lease}
+			where g.id = any(array(select config_id from first)) and g.half_open and not ${IS_BARRED} and coalesce(g.trial_until <= now(), true) returning g.id
+		),
+		through as materialized (select id from first where config_id in (select id from trial)),
+		barred as materialized (
+			select id from found where not again and (config_id in (select id from gates) or exists (select from paused)) and id not in (select id from through)
+		),
+		back as (${HAND_BACK}),
+		waited as (update send_state s set waits = s.waits + 1 where s.id = any(array(select id from back))),
+		due as materialized (select id from found where not again and id not in (select id from barred)),
 		entry as (delete from outbox_entry where id = any(array(select id from due)) returning id, published_at),
 		claimed as (
 			update send_state s set ${move.set},
@@ -89,13 +116,18 @@ const statement = (channel: Channel): string => {
 			on conflict do nothing
 			returning record_id
 		)
-		select c.id, c.tenant_id, c.status, c.version, c.attempt_no, c.budget_used, c.budget_max, c.hold, c.claimed_at, entry.published_at,
-			extract(epoch from now() - c.quota_since)::int as quota_waited, r.type, r.lane, r.config_id, coalesce(config.version, 0) as config_version, c.id in (select record_id from letter) as lettered, r.created_at, r.trace_id, r.traceparent,
-			p.subject, p.body_text, p.body_html, p.from_address, p.from_name, p.reply_to, p.headers, p.attachments, q.recipients
-		from (select * from claimed union all select * from kept) c join send_record r using (id) join send_payload p using (id) left join ${CONFIG_TABLE[channel]} config on config.id = r.config_id left join entry on entry.id = c.id
-			cross join lateral (
-				select json_agg(json_build_array(n, role, address, name, outcome) order by n) as recipients from send_recipient where id = c.id
-			) q`;
+		select x.*, back.id as back_id, back.flow_id as back_flow from (
+			select c.id, c.tenant_id, c.status, c.version, c.attempt_no, c.budget_used, c.budget_max, c.hold, c.claimed_at, entry.published_at,
+				extract(epoch from now() - c.quota_since)::int as quota_waited, r.type, r.lane, r.config_id, coalesce(config.version, 0) as config_version,
+				-- A repeated claim finds what the first one got: then the trial is this one's, too.
+				c.id in (select id from through) or (c.id in (select id from kept) and r.config_id in (select id from gates where not closed)) as half_open,
+				c.id in (select record_id from letter) as lettered, r.created_at, r.trace_id, r.traceparent,
+				p.subject, p.body_text, p.body_html, p.from_address, p.from_name, p.reply_to, p.headers, p.attachments, q.recipients
+			from (select * from claimed union all select * from kept) c join send_record r using (id) join send_payload p using (id) left join ${CONFIG_TABLE[channel]} config on config.id = r.config_id left join entry on entry.id = c.id
+				cross join lateral (
+					select json_agg(json_build_array(n, role, address, name, outcome) order by n) as recipients from send_recipient where id = c.id
+				) q
+		) x full join back on back.id = x.id`;
 };
 
 const TEXTS = new Map<Channel, string>();
@@ -116,6 +148,7 @@ type Row = {
 	lane: Lane;
 	config_id: string;
 	config_version: number;
+	half_open: boolean;
 	lettered: boolean;
 	created_at: Date;
 	trace_id: string;
@@ -130,35 +163,52 @@ type Row = {
 	attachments: number;
 	recipients: [number, 'to' | 'cc' | 'bcc', string, string | null, string][];
 };
+/** A record that its gate did not let through. */
+type Back = { status: null; back_id: string; back_flow: string | bigint };
 
-/** Which message asks for which record. */
-export type ClaimKey = { readonly recordId: string; readonly tenantId: string };
+/** Which message asks for which record, and the provider config that it was bound to. */
+export type ClaimKey = { readonly recordId: string; readonly tenantId: string; readonly configId: string };
 
 /** How long a claim holds, and for whom. `claim` names this one claim and no other, ever: a repeated call with the same name finds what its first one got. */
-export type Claimant = { readonly channel: Channel; readonly leaseSeconds: number; readonly worker: string; readonly claim: string };
+export type Claimant = {
+	readonly channel: Channel;
+	readonly route: Route;
+	readonly leaseSeconds: number;
+	readonly worker: string;
+	readonly claim: string;
+};
+
+/** What a claim came to. `handedBack` stood behind a closed gate: it was not claimed, and waits to be published again once its flow is woken. */
+export type ClaimAnswer = { readonly claimed: ClaimedRecord[]; readonly expired: Expired[]; readonly handedBack: HandedBack[] };
 
 /**
  * Claims the records that are due and removes their outbox entries in the same statement. What is not due, not open, another tenant's, a halted tenant's or unknown is left out: a stale duplicate claims nothing.
- * What is too late becomes EXPIRED here and stands in `expired`. Rows are locked in id order, so batches never dead-lock each other.
+ * What is too late becomes EXPIRED here and stands in `expired`. What stands behind a closed gate or a paused route, or is not the one that a half-open gate lets through, is handed back: its
+ * outbox entry waits again, and the wait is counted; nothing is claimed for it. Rows are locked in id order, so batches never dead-lock each other.
  * When the answer to a claim was lost, the same call once more, with the same `claim`, answers what that one has claimed under a renewed lease: nobody was told of those records, so nothing was sent.
  */
-export async function claimRecords(
-	pool: Queryable,
-	keys: readonly ClaimKey[],
-	claimant: Claimant,
-): Promise<{ claimed: ClaimedRecord[]; expired: Expired[] }> {
+export async function claimRecords(pool: Queryable, keys: readonly ClaimKey[], claimant: Claimant): Promise<ClaimAnswer> {
 	const text = TEXTS.get(claimant.channel) ?? statement(claimant.channel);
 	TEXTS.set(claimant.channel, text);
-	const { rows } = await pool.query<Row>({
+	const { rows } = await pool.query<Row | Back>({
 		name: `claim-${claimant.channel}`,
 		text,
-		values: [keys.map((key) => key.recordId), keys.map((key) => key.tenantId), claimant.leaseSeconds, claimedBy(claimant)],
+		values: [
+			keys.map((key) => key.recordId),
+			keys.map((key) => key.tenantId),
+			claimant.leaseSeconds,
+			claimedBy(claimant),
+			keys.map((key) => key.configId),
+			claimant.route,
+		],
 	});
+	const records = rows.filter((row) => row.status !== null);
 	return {
-		claimed: rows.filter((row) => row.status === 'SENDING').map(toClaimed),
-		expired: rows
+		claimed: records.filter((row) => row.status === 'SENDING').map(toClaimed),
+		expired: records
 			.filter((row) => row.status === 'EXPIRED')
 			.map((row) => ({ id: row.id, attemptNo: row.attempt_no, lettered: row.lettered })),
+		handedBack: rows.filter((row) => row.status === null).map((row) => ({ id: row.back_id, flowId: String(row.back_flow) })),
 	};
 }
 
@@ -183,6 +233,7 @@ function toClaimed(row: Row): ClaimedRecord {
 		lane: row.lane,
 		configId: row.config_id,
 		configVersion: row.config_version,
+		halfOpen: row.half_open,
 		createdAt: row.created_at,
 		traceId: row.trace_id,
 		traceparent: row.traceparent,

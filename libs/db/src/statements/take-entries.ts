@@ -24,10 +24,16 @@ export type TakenEntry = {
 /** How many entries of each lane are taken at once, how many of a flow may be published and unclaimed, and how long a publisher may keep them. */
 export type TakeOptions = { readonly shares: Readonly<Record<Lane, number>>; readonly window: number; readonly leaseSeconds: number };
 
-type Flow = { id: string; lane: Lane; out_max: number; closed: string | null };
+type Flow = { id: string; lane: Lane; out_max: number; closed: string | null; half_open: boolean };
 
 /** A flow of a halted tenant is looked at again after this time; whoever lets the tenant go on wakes it at once. */
 const HALTED_REST = `interval '1 hour'`;
+
+/** When the gate `g` or the route's own gate `p` lets anything through again; null: now. A half-open gate whose one message is on its way is closed for that one's lease. */
+const CLOSED = `greatest(
+	case when g.closed_until > now() then g.closed_until end,
+	case when g.half_open and g.trial_until > now() then g.trial_until end,
+	case when p.closed_until > now() then p.closed_until end)::text`;
 
 /** The flows whose turn it is, each lane by its own index scan; a lane's unused share goes on to the next. `skip locked`: another publisher has that flow. */
 const FLOWS = (['urgent', 'normal', 'bulk'] as const)
@@ -35,8 +41,8 @@ const FLOWS = (['urgent', 'normal', 'bulk'] as const)
 		(lane, n) => `
 		(select f.id, f.lane, f.out_max, case
 			when f.tenant_id in (${HALTED_TENANTS}) then (now() + ${HALTED_REST})::text
-			when g.closed_until > now() then g.closed_until::text end as closed
-		from flow f left join gate g on g.id = f.gate
+			else ${CLOSED} end as closed, coalesce(g.half_open, false) as half_open
+		from flow f left join gate g on g.id = f.gate left join gate p on p.route = f.route
 		where f.lane = '${lane}' and f.next_at <= now() order by f.next_at limit $${n + 1} for no key update of f skip locked)`,
 	)
 	.map((select, n) => `lane${n} as materialized (${select})`)
@@ -45,12 +51,12 @@ const FLOWS = (['urgent', 'normal', 'bulk'] as const)
 const TAKE = moveEntries('take', { row: 'e', to: 'PUBLISHING', lease: 'now() + make_interval(secs => $6)' });
 
 const ENTRIES = `
-	with f as materialized (select * from unnest($1::bigint[], $2::int[], $3::timestamptz[], $4::int[]) as f (id, out_max, closed, k)),
+	with f as materialized (select * from unnest($1::bigint[], $2::int[], $3::timestamptz[], $4::int[], $5::int[]) as f (id, out_max, closed, k, win)),
 	w as materialized (
-		select id, closed, cnt, case when closed is null then greatest(0, least(k, $5 - cnt)) else 0 end as room
+		select id, closed, cnt, case when closed is null then greatest(0, least(k, win - cnt)) else 0 end as room
 		from f cross join lateral (
-			select case when closed is not null or out_max + k <= $5 then out_max
-				else (select count(*)::int from (select from outbox_entry where flow_id = f.id and taken limit $5) as x) end as cnt
+			select case when closed is not null or out_max + k <= win then out_max
+				else (select count(*)::int from (select from outbox_entry where flow_id = f.id and taken limit win) as x) end as cnt
 		) as b
 	),
 	t as materialized (
@@ -92,7 +98,7 @@ type Row = {
 };
 
 /**
- * Takes due entries, fair over tenants, gates and lanes: a turn for each flow of the ring, at most `window` of a flow published and unclaimed, nothing behind a closed gate and nothing of a halted tenant.
+ * Takes due entries, fair over tenants, gates and lanes: a turn for each flow of the ring, at most `window` of a flow published and unclaimed, nothing behind a closed gate or of a paused route, one at a time behind a half-open one, and nothing of a halted tenant.
  * Crosses tenants by nature. Two statements in one transaction: the second's snapshot is younger than the flow locks, so a flow is never read half. Relies on flow_next, outbox_entry_waiting and outbox_entry_out.
  */
 export async function takeEntries(pool: pg.Pool, options: TakeOptions): Promise<TakenEntry[]> {
@@ -101,8 +107,10 @@ export async function takeEntries(pool: pg.Pool, options: TakeOptions): Promise<
 		if (flows.length === 0) return [];
 		const counts = { urgent: 0, normal: 0, bulk: 0 };
 		for (const flow of flows) counts[flow.lane] += 1;
+		// Behind a half-open gate one message is enough to see.
+		const windowOf = (flow: Flow): number => (flow.half_open ? 1 : options.window);
 		const turn = (flow: Flow): number =>
-			Math.min(options.window, Math.max(1, Math.ceil(shares(options, counts)[flow.lane] / counts[flow.lane])));
+			Math.min(windowOf(flow), Math.max(1, Math.ceil(shares(options, counts)[flow.lane] / counts[flow.lane])));
 		const { rows } = await client.query<Row>({
 			name: 'take-entries',
 			text: ENTRIES,
@@ -111,7 +119,7 @@ export async function takeEntries(pool: pg.Pool, options: TakeOptions): Promise<
 				flows.map((flow) => flow.out_max),
 				flows.map((flow) => flow.closed),
 				flows.map(turn),
-				options.window,
+				flows.map(windowOf),
 				options.leaseSeconds,
 			],
 		});

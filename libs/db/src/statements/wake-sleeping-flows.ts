@@ -17,8 +17,8 @@ export async function wakeSleepingFlows(pool: Queryable): Promise<number> {
 			),
 			asleep as materialized (
 				select f.id, w.due_at from waiting w join flow f on f.id = w.flow_id
-				left join gate g on g.id = f.gate
-				where (f.next_at is null or f.next_at > greatest(w.due_at, coalesce(g.closed_until, w.due_at)) + interval '1 second')
+				left join gate g on g.id = f.gate left join gate p on p.route = f.route
+				where (f.next_at is null or f.next_at > greatest(w.due_at, g.closed_until, p.closed_until, case when g.half_open then g.trial_until end) + interval '1 second')
 					and f.tenant_id not in (${HALTED_TENANTS})
 				order by f.id for no key update of f skip locked
 			)

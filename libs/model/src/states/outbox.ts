@@ -8,8 +8,9 @@ export type OutboxStatus = (typeof OUTBOX_STATUSES)[number];
 export type OutboxAct =
 	| 'take' // a publisher leases a due row
 	| 'mark' // the broker confirmed it
-	| 'give-back' // it could not be published: outage, missing topic, refusal, or its line was handed back
+	| 'give-back' // it could not be published: outage, missing topic, refusal
 	| 'bury' // the broker refused it ten times
+	| 'hand-back' // a sender got it and may not send it now: its gate is closed, or full
 	| 'heal' // a lease ran out, or the broker lost everything
 	| 'reopen' // its tenant may send again: its message may have come meanwhile, and was not taken
 	| 'requeue'; // a person reopens a dead row, or replaces a row by a fresh one
@@ -23,6 +24,8 @@ export const outboxMachine: Machine<OutboxStatus, OutboxAct> = {
 		{ act: 'mark', from: 'PUBLISHING', to: 'PUBLISHED' },
 		{ act: 'give-back', from: 'PUBLISHING', to: 'NEW' },
 		{ act: 'bury', from: 'PUBLISHING', to: 'DEAD' },
+		{ act: 'hand-back', from: 'PUBLISHING', to: 'NEW' },
+		{ act: 'hand-back', from: 'PUBLISHED', to: 'NEW' },
 		{ act: 'heal', from: 'PUBLISHING', to: 'NEW' },
 		{ act: 'heal', from: 'PUBLISHED', to: 'NEW' },
 		{ act: 'reopen', from: 'PUBLISHING', to: 'NEW' },

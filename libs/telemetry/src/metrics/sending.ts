@@ -3,6 +3,7 @@ import type { MetricRow } from '../metric-row.js';
 import { CHANNEL_LABELS, END_TO_END, FAST, ROUTE_LABELS } from './values.js';
 
 const PROVIDER_LABELS = ['smtp'] as const;
+const GATE_REASON_LABELS = ['none', 'RATE', 'AUTH', 'CONFIG', 'UNREACHABLE', 'QUOTA', 'PAUSED'] as const;
 /** 10 ms to 120 s: a provider's time. */
 const PROVIDER = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120] as const;
 
@@ -73,6 +74,20 @@ export const SENDING_METRICS = {
 		help: 'The provider call alone',
 		labels: { channel: CHANNEL_LABELS, provider: PROVIDER_LABELS, outcome: ['accepted', 'refused', 'ambiguous', 'withheld'] },
 		buckets: PROVIDER,
+	},
+	rateLimitDenialsTotal: {
+		name: 'tidings_rate_limit_denials_total',
+		type: 'counter',
+		unit: 'messages',
+		help: 'Sends put off because a rate window of their provider config was full; nothing is burnt',
+		labels: { channel: CHANNEL_LABELS, window: ['min', 'daily'] },
+	},
+	gateChangesTotal: {
+		name: 'tidings_gate_changes_total',
+		type: 'counter',
+		unit: 'changes',
+		help: 'Gates of provider configs that a sender closed or opened, by the reason for which they were closed',
+		labels: { channel: CHANNEL_LABELS, provider: PROVIDER_LABELS, state: ['open', 'closed'], reason: GATE_REASON_LABELS },
 	},
 	acceptToSentSeconds: {
 		name: 'tidings_accept_to_sent_seconds',

@@ -23,18 +23,27 @@ export function readFailure(handOver: HandOver, error: NodemailerError, watch: S
 	if (handOver.unsent !== null) return { kind: handOver.unsent };
 	if (handOver.utf8Missing)
 		return refuseAll(handOver, unfit('MAIL', 'ENOSMTPUTF8', 'The server does not take addresses beyond ASCII (SMTPUTF8).'));
-	const stage = stageOf(handOver, error, watch);
-	const reply = error.response === undefined ? null : parseReply(handOver.hide(error.response));
-	const whole = reply !== null && reply.code !== null;
-	const text = whole ? reply.text : cleanText(handOver.hide(error.message));
-	const code = whole ? reply.code : null;
-	const enhancedCode = whole ? reply.enhancedCode : null;
-	const { category, ambiguous, aboutAddress } = classifySmtp({ stage, code, enhancedCode, text, errno: errnoOf(error) });
-	const refusal: Refusal = { category, stage, code, enhancedCode, text };
+	const { refusal, ambiguous, aboutAddress } = readError(error, watch, handOver);
 	if (handOver.ended && ambiguous) return leaveOpen(handOver, refusal);
 	// After the dot the answer is about all that RCPT took: whose address is meant is known only when there is one.
 	const blames = aboutAddress && handOver.composed.addressed.length - rejectedIn(handOver).length === 1;
 	return refuseAll(handOver, blames ? { ...refusal, aboutAddress: true } : refusal);
+}
+
+/** An error of the library as a refusal, by where the conversation stood. `ended`: all of a mail was given away. */
+export function readError(
+	error: NodemailerError,
+	watch: StageWatch,
+	{ ended, hide }: Pick<HandOver, 'ended' | 'hide'>,
+): { refusal: Refusal; ambiguous: boolean; aboutAddress: boolean } {
+	const stage = ended ? 'DOT' : stageOf(error, watch);
+	const reply = error.response === undefined ? null : parseReply(hide(error.response));
+	const whole = reply !== null && reply.code !== null;
+	const text = whole ? reply.text : cleanText(hide(error.message));
+	const code = whole ? reply.code : null;
+	const enhancedCode = whole ? reply.enhancedCode : null;
+	const { category, ambiguous, aboutAddress } = classifySmtp({ stage, code, enhancedCode, text, errno: errnoOf(error) });
+	return { refusal: { category, stage, code, enhancedCode, text }, ambiguous, aboutAddress };
 }
 
 /** Nobody knows what became of the mail, but whom RCPT refused did not get it. */
@@ -94,8 +103,7 @@ function refusedAtRcpt(response: string): Refusal {
 	return aboutAddress ? { ...refusal, aboutAddress: true } : refusal;
 }
 
-function stageOf(handOver: HandOver, error: NodemailerError, watch: StageWatch): Stage {
-	if (handOver.ended) return 'DOT';
+function stageOf(error: NodemailerError, watch: StageWatch): Stage {
 	const command = error.command ?? 'CONN';
 	if (command.startsWith('MAIL')) return 'MAIL';
 	if (command.startsWith('RCPT')) return 'RCPT';

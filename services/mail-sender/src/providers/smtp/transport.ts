@@ -1,13 +1,13 @@
 import { createPrivateKey } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Outcome, Refusal } from '@tidings/model';
-import { createTransport, type SMTPPoolOptions } from 'nodemailer';
+import { createTransport, type NodemailerError, type SMTPPoolOptions, type SMTPTransportOptions } from 'nodemailer';
 import { composeMail, unfit } from './compose.js';
 import { dial, type HostAnswer } from './dial.js';
 import { followHandOver, newHandOver } from './hand-over.js';
 import { createHide } from './hide-login.js';
 import type { SmtpMail } from './mail.js';
-import { refuseAll } from './read-outcome.js';
+import { readError, refuseAll } from './read-outcome.js';
 import { type SendContext, sendOnce } from './send-once.js';
 import { sendRest } from './send-rest.js';
 import { type StageWatch, watchStages } from './stage-watch.js';
@@ -50,6 +50,11 @@ export type SmtpTransport = {
 	 * aborted before the last byte was given away, nothing is sent either and the outcome is `given-back`.
 	 */
 	send(mail: SmtpMail, begin?: () => Promise<boolean>, stop?: AbortSignal): Promise<Outcome>;
+	/**
+	 * Connects, encrypts, logs in and takes its leave, without a mail, on a connection of its own. Null: the server lets us in. Never rejects, and is over within the deadline
+	 * whatever the server does.
+	 */
+	probe(): Promise<Refusal | null>;
 	/** Takes no more mail, waits for those that are under way, and closes every connection. `abandon`: nobody waits for an answer any more, so connections in use are cut. */
 	close(abandon?: boolean): Promise<void>;
 };
@@ -68,7 +73,7 @@ const CLOSE_MS = 1_000;
 export function openTransport(config: SmtpConfig, options: SmtpTransportOptions): SmtpTransport {
 	const watch = watchStages(config.security);
 	const sockets = new Map<number, Socket>();
-	const mailer = createTransport(poolOptions(config, options, watch, sockets));
+	const mailer = createTransport(poolOptions(config, connectionOptions(config, options, watch, sockets)));
 	mailer.use('stream', followHandOver(watch, config.dkim !== null));
 	const context: SendContext = {
 		mailer,
@@ -112,20 +117,49 @@ export function openTransport(config: SmtpConfig, options: SmtpTransportOptions)
 		mailer.close();
 		await Promise.all([...sockets.values()].map((socket) => closed(socket)));
 	};
-	return { send, close };
+	const probe = async (): Promise<Refusal | null> => {
+		if (fault !== null) return fault;
+		const [ownWatch, ownSockets] = [watchStages(config.security), new Map<number, Socket>()];
+		const prober = createTransport(connectionOptions(config, options, ownWatch, ownSockets));
+		let timer: NodeJS.Timeout | undefined;
+		const late = new Promise<Refusal>((resolve) => {
+			const text = `The log-in was not over within ${context.deadlineMs / 1_000} s.`;
+			timer = setTimeout(() => resolve(unfit('CONN', 'ETIMEDOUT', text)), context.deadlineMs);
+		});
+		const read = (error: NodemailerError): Refusal => readError(error, ownWatch, { ended: false, hide }).refusal;
+		const verified = prober.verify().then(() => null, read);
+		const refusal = await Promise.race([verified, late]);
+		clearTimeout(timer);
+		if (refusal !== null) for (const socket of ownSockets.values()) socket.destroy();
+		return refusal;
+	};
+	return { send, probe, close };
 }
 
-function poolOptions(
+function poolOptions(config: SmtpConfig, connection: SMTPTransportOptions): SMTPPoolOptions & { pool: true } {
+	return {
+		...connection,
+		pool: true,
+		...(config.dkim === null
+			? {}
+			: { dkim: { domainName: config.dkim.domain, keySelector: config.dkim.selector, privateKey: config.dkim.privateKey } }),
+		maxConnections: config.slots,
+		maxMessages: MAILS_PER_CONNECTION,
+		maxRequeues: 2,
+		idleTimeout: IDLE_MS,
+	};
+}
+
+function connectionOptions(
 	config: SmtpConfig,
 	options: SmtpTransportOptions,
 	watch: StageWatch,
 	sockets: Map<number, Socket>,
-): SMTPPoolOptions & { pool: true } {
+): SMTPTransportOptions {
 	const connectMs = options.connectMs ?? CONNECT_MS;
 	const readMs = options.readMs ?? READ_MS;
 	const tls = config.security === 'tls';
 	return {
-		pool: true,
 		host: config.host,
 		port: config.port,
 		secure: tls,
@@ -133,9 +167,6 @@ function poolOptions(
 		requireTLS: config.security === 'starttls',
 		tls: options.ca === undefined ? {} : { ca: options.ca },
 		...(config.auth === null ? {} : { auth: { user: config.auth.user, pass: config.auth.password }, forceAuth: true }),
-		...(config.dkim === null
-			? {}
-			: { dkim: { domainName: config.dkim.domain, keySelector: config.dkim.selector, privateKey: config.dkim.privateKey } }),
 		// The look-up is pinned: the library gets a connection to a checked address, and the name only for the certificate.
 		getSocket: (_, done) => {
 			dial({ host: config.host, port: config.port, connectMs, resolveHost: options.resolveHost }).then(
@@ -146,10 +177,6 @@ function poolOptions(
 				(error: Error) => done(error),
 			);
 		},
-		maxConnections: config.slots,
-		maxMessages: MAILS_PER_CONNECTION,
-		maxRequeues: 2,
-		idleTimeout: IDLE_MS,
 		// Counted from the dial to the end of STARTTLS: the greeting and the handshake have their own time each.
 		connectionTimeout: connectMs + 3 * readMs,
 		greetingTimeout: readMs,

@@ -1,0 +1,287 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { newId } from '@tidings/model';
+import { createDatabase, type TestDatabase } from '../../../test/harness/database.js';
+import { acceptRecords, makeSender, newRecord, type Sender } from '../../../test/harness/records.js';
+import { type Db, openDb } from './client.js';
+import type { GateClosing } from './gating.js';
+import { claimRecords } from './statements/claim-records.js';
+import { closeGates } from './statements/close-gates.js';
+import { handBack } from './statements/hand-back.js';
+import { markPublished } from './statements/mark-published.js';
+import { noteErrors } from './statements/note-errors.js';
+import { endTrials, openGates } from './statements/open-gates.js';
+import { endProbe, takeDueProbes } from './statements/probe-gates.js';
+import { takeEntries } from './statements/take-entries.js';
+import { wakeGates } from './statements/wake-gates.js';
+import { wakeSleepingFlows } from './statements/wake-sleeping-flows.js';
+
+let database: TestDatabase;
+let db: Db;
+let sender: Sender;
+beforeAll(async () => {
+	database = await createDatabase();
+	db = openDb({ url: database.url, name: 'test' });
+});
+beforeEach(async () => {
+	await db.pool.query('truncate outbox_entry, flow, send_state, send_record, send_payload, send_recipient, gate');
+	sender = await makeSender(db);
+});
+afterAll(async () => {
+	await db.close();
+	await database.drop();
+});
+
+const PACE = { probeSeconds: 30 };
+const ERROR = {
+	at: '2026-12-01T00:00:00.000Z',
+	recordId: null,
+	category: 'AUTH',
+	stage: 'AUTH',
+	code: '535',
+	enhancedCode: '5.7.8',
+	text: 'no',
+};
+const closing = (change: Partial<GateClosing> = {}): GateClosing => ({
+	configId: sender.configId,
+	version: 1,
+	reason: 'AUTH',
+	detail: '535 5.7.8 no',
+	seconds: null,
+	error: ERROR,
+	...change,
+});
+const close = (change: Partial<GateClosing> = {}): Promise<string[]> => closeGates(db.pool, [closing(change)], PACE);
+
+async function gate(): Promise<Record<string, unknown>> {
+	const { rows } = await db.pool.query(
+		`select closed_until::text as until, reason, detail, half_open, trial_until > now() as trying, failures, version, last_error,
+			extract(epoch from probe_at - now())::float8 as probe from gate where id = $1`,
+		[sender.configId],
+	);
+	return rows[0] ?? {};
+}
+
+async function published(count: number): Promise<string[]> {
+	const ids = await acceptRecords(
+		db,
+		Array.from({ length: count }, () => newRecord(sender)),
+	);
+	await wakeGates(db.pool, [sender.configId]);
+	await publish();
+	return ids;
+}
+
+async function publish(): Promise<string[]> {
+	const options = { shares: { urgent: 100, normal: 100, bulk: 100 }, window: 200, leaseSeconds: 30 };
+	const taken = await takeEntries(db.pool, options);
+	const [first] = taken;
+	if (first !== undefined) await markPublished(db.pool, { ids: taken.map((one) => one.id), lease: first.lease }, 600);
+	return taken.map((one) => one.id).sort();
+}
+
+async function claim(ids: readonly string[]) {
+	const keys = ids.map((recordId) => ({ recordId, ...sender }));
+	return await claimRecords(db.pool, keys, { channel: 'MAIL', route: 'mail-send', leaseSeconds: 120, worker: 'w', claim: newId() });
+}
+
+async function standing(): Promise<unknown[]> {
+	const { rows } = await db.pool.query(
+		`select s.status, s.waits, s.budget_used as burnt, s.attempt_no as attempts, o.status as entry from send_state s left join outbox_entry o using (id) order by s.id`,
+	);
+	return rows;
+}
+
+const WAITS = { status: 'PENDING', waits: 1, burnt: 0, attempts: 0, entry: 'NEW' };
+
+test('a gate closes once: of several that want it, one has closed it', async () => {
+	const closed = await Promise.all(Array.from({ length: 8 }, () => close()));
+	expect(closed.flat()).toEqual([sender.configId]);
+	expect(await gate()).toMatchObject({
+		until: 'infinity',
+		reason: 'AUTH',
+		detail: '535 5.7.8 no',
+		half_open: false,
+		failures: 1,
+		last_error: ERROR,
+	});
+});
+
+test('evidence about a config that has changed since closes nothing', async () => {
+	await db.pool.query('update mail_send_server_config set version = 2 where id = $1', [sender.configId]);
+	expect(await close()).toEqual([]);
+	expect(await close({ version: 2 })).toEqual([sender.configId]);
+});
+
+test("a provider's no takes the place of a full window, and nothing the place of a person's pause", async () => {
+	expect(await close({ reason: 'RATE', seconds: 60, error: null })).toEqual([sender.configId]);
+	expect(await close({ reason: 'RATE', seconds: 60, error: null })).toEqual([]);
+	expect(await close()).toEqual([sender.configId]);
+	await db.pool.query(`update gate set reason = 'PAUSED', probe_at = null where id = $1`, [sender.configId]);
+	expect(await close({ reason: 'UNREACHABLE' })).toEqual([]);
+	expect(await gate()).toMatchObject({ reason: 'PAUSED' });
+});
+
+test('F25 what stands behind a closed gate is handed back by the claim: nothing is claimed or burnt, each counts one wait', async () => {
+	const ids = await published(3);
+	await close();
+	const answer = await claim(ids);
+	expect([answer.claimed, answer.handedBack.map((one) => one.id).sort()]).toEqual([[], [...ids].sort()]);
+	expect(await standing()).toEqual([WAITS, WAITS, WAITS]);
+	await wakeGates(db.pool, [sender.configId]);
+	expect(await publish()).toEqual([]);
+});
+
+test('a full window bars nobody who found room in it', async () => {
+	const ids = await published(1);
+	await close({ reason: 'RATE', seconds: 60, error: null });
+	expect((await claim(ids)).claimed).toHaveLength(1);
+});
+
+test('a message that comes a second time from behind a closed gate hands back nothing more', async () => {
+	const ids = await published(1);
+	await close();
+	await claim(ids);
+	expect(await claim(ids)).toEqual({ claimed: [], expired: [], handedBack: [] });
+	expect(await standing()).toEqual([WAITS]);
+});
+
+test('a paused route holds back what every config of it has', async () => {
+	const ids = await published(2);
+	await db.prisma.gate.create({ data: { id: newId(), tenantId: newId(), kind: 'ROUTE', route: 'mail-send' } });
+	await db.pool.query(`update gate set closed_until = 'infinity', reason = 'PAUSED' where route = 'mail-send'`);
+	expect((await claim(ids)).handedBack).toHaveLength(2);
+	await wakeGates(db.pool, [sender.configId]);
+	expect(await publish()).toEqual([]);
+	await wakeSleepingFlows(db.pool);
+	expect(await publish()).toEqual([]);
+	await db.pool.query(`update gate set closed_until = null, reason = null where route = 'mail-send'`);
+	await wakeSleepingFlows(db.pool);
+	expect(await publish()).toEqual([...ids].sort());
+});
+
+test('a half-open gate lets one through until that one has shown something: of two workers, one gets it', async () => {
+	const ids = await published(4);
+	await close({ reason: 'QUOTA', seconds: 0 });
+	const answers = await Promise.all([claim(ids.slice(0, 2)), claim(ids.slice(2))]);
+	const claimed = answers.flatMap((one) => one.claimed);
+	expect(claimed.map((one) => one.halfOpen)).toEqual([true]);
+	expect(answers.flatMap((one) => one.handedBack)).toHaveLength(3);
+	expect(await gate()).toMatchObject({ half_open: true, trying: true });
+	// Nothing else is published while that one is on its way.
+	await wakeGates(db.pool, [sender.configId]);
+	expect(await publish()).toEqual([]);
+	await endTrials(db.pool, [sender.configId]);
+	await wakeGates(db.pool, [sender.configId]);
+	const next = await publish();
+	expect(next).toHaveLength(1);
+	expect((await claim(next)).claimed).toHaveLength(1);
+	expect(await openGates(db.pool, { ids: [sender.configId], hung: [] })).toEqual([{ configId: sender.configId, reason: 'QUOTA' }]);
+	await wakeGates(db.pool, [sender.configId]);
+	expect(await publish()).toHaveLength(2);
+	expect(await gate()).toMatchObject({ until: null, half_open: false, failures: 0 });
+});
+
+test('a claim whose answer was lost gets its trial again', async () => {
+	const ids = await published(2);
+	await close({ reason: 'QUOTA', seconds: 0 });
+	const keys = ids.map((recordId) => ({ recordId, ...sender }));
+	const claimant = { channel: 'MAIL', route: 'mail-send', leaseSeconds: 120, worker: 'w', claim: newId() } as const;
+	const first = await claimRecords(db.pool, keys, claimant);
+	const again = await claimRecords(db.pool, keys, claimant);
+	expect(again.claimed.map(({ id, halfOpen }) => [id, halfOpen])).toEqual(first.claimed.map(({ id }) => [id, true]));
+});
+
+test('a trial whose worker died ends with its lease', async () => {
+	await close({ reason: 'QUOTA', seconds: 0 });
+	await claim(await published(1));
+	const more = await acceptRecords(db, [newRecord(sender)]);
+	expect((await claim(more)).claimed).toEqual([]);
+	await db.pool.query(`update gate set trial_until = now() - interval '1 second'`);
+	expect((await claim(more)).claimed).toHaveLength(1);
+});
+
+test('only a half-open gate, or one that was closed for silence, is opened by a success', async () => {
+	await close();
+	expect(await openGates(db.pool, { ids: [sender.configId], hung: [sender.configId] })).toEqual([]);
+	await db.pool.query(`update gate set closed_until = null, reason = null`);
+	await close({ reason: 'UNREACHABLE' });
+	expect(await openGates(db.pool, { ids: [sender.configId], hung: [] })).toEqual([]);
+	expect(await openGates(db.pool, { ids: [], hung: [sender.configId] })).toHaveLength(1);
+});
+
+test('a due probe is given to one prober; a success opens half, a failure waits twice as long', async () => {
+	await close();
+	expect(await takeDueProbes(db.pool, { limit: 10, leaseSeconds: 60 })).toEqual([]);
+	const due = async () => {
+		await db.pool.query('update gate set probe_at = now()');
+		const taken = await Promise.all([1, 2].map(() => takeDueProbes(db.pool, { limit: 10, leaseSeconds: 60 })));
+		return taken.flat();
+	};
+	const [probe, ...others] = await due();
+	if (probe === undefined) throw new Error('no probe');
+	expect(others).toEqual([]);
+	expect(await endProbe(db.pool, { probe, error: { ...ERROR, text: 'still no' } }, PACE)).toBe(true);
+	const failed = await gate();
+	expect(failed).toMatchObject({ until: 'infinity', detail: 'still no', failures: 2 });
+	expect(Number(failed['probe'])).toBeGreaterThan(2 * 30 * 0.8 - 5);
+	expect(Number(failed['probe'])).toBeLessThan(2 * 30 * 1.2 + 1);
+	const [again] = await due();
+	if (again === undefined) throw new Error('no probe');
+	expect(await endProbe(db.pool, { probe: again, error: null }, PACE)).toBe(true);
+	expect(await gate()).toMatchObject({ until: null, reason: null, half_open: true, failures: 2, probe: null });
+});
+
+test('the wait for a probe ends its growth at 15 minutes', async () => {
+	await db.pool.query('update gate set failures = 500');
+	await close();
+	const { probe } = await gate();
+	expect(Number(probe)).toBeGreaterThan(700);
+	expect(Number(probe)).toBeLessThan(1_081);
+});
+
+test('a probe that comes back after a person has paused, or the config was changed, writes nothing', async () => {
+	await close();
+	await db.pool.query('update gate set probe_at = now()');
+	const [probe] = await takeDueProbes(db.pool, { limit: 1, leaseSeconds: 60 });
+	if (probe === undefined) throw new Error('no probe');
+	await db.pool.query(`update gate set reason = 'PAUSED', probe_at = null, version = version + 1`);
+	expect(await endProbe(db.pool, { probe, error: null }, PACE)).toBe(false);
+	expect(await gate()).toMatchObject({ reason: 'PAUSED', half_open: false });
+});
+
+test('a line that is handed back waits again, and what was claimed meanwhile stays claimed', async () => {
+	const ids = await published(3);
+	await claim(ids.slice(0, 1));
+	expect(
+		(
+			await handBack(
+				db.pool,
+				ids.map((recordId) => ({ recordId, tenantId: sender.tenantId })),
+			)
+		)
+			.map((one) => one.id)
+			.sort(),
+	).toEqual(ids.slice(1).sort());
+	expect(
+		await handBack(
+			db.pool,
+			ids.map((recordId) => ({ recordId, tenantId: newId() })),
+		),
+	).toEqual([]);
+	expect(await standing()).toEqual([{ status: 'SENDING', waits: 0, burnt: 0, attempts: 1, entry: null }, WAITS, WAITS]);
+	await wakeGates(db.pool, [sender.configId]);
+	expect(await publish()).toEqual(ids.slice(1).sort());
+});
+
+test('a full window that opens by itself lets its flow be published again', async () => {
+	const ids = await published(1);
+	await close({ reason: 'RATE', seconds: 0.001, error: null });
+	await handBack(db.pool, [{ recordId: ids[0] ?? '', tenantId: sender.tenantId }]);
+	await wakeGates(db.pool, [sender.configId]);
+	expect(await publish()).toEqual(ids);
+});
+
+test('the newest no of a config is kept, and keeps no gate waiting', async () => {
+	await noteErrors(db.pool, [{ configId: sender.configId, error: ERROR }]);
+	expect(await gate()).toMatchObject({ until: null, version: 0, last_error: ERROR });
+});

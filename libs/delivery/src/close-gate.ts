@@ -1,0 +1,34 @@
+import { closeGates, type GateClosing, type GateError } from '@tidings/db';
+import { now, type Refusal } from '@tidings/model';
+import { channelLabel } from '@tidings/telemetry';
+import type { DeliveryContext } from './context.js';
+
+/** Closes gates; answers those that this call has closed. A config may be named more than once: its first closing counts. */
+export async function closeAll(context: DeliveryContext, closings: readonly GateClosing[]): Promise<ReadonlySet<string>> {
+	if (closings.length === 0) return new Set();
+	const { db, log, metrics, provider, persist } = context;
+	const first = new Map([...closings].reverse().map((one) => [one.configId, one]));
+	const closed = new Set(await persist(() => closeGates(db.pool, [...first.values()], context)));
+	for (const configId of closed) {
+		const closing = first.get(configId);
+		if (closing === undefined) continue;
+		const { reason, seconds, error } = closing;
+		metrics.gateChangesTotal.inc({ channel: channelLabel(provider.channel), provider: provider.name, state: 'closed', reason });
+		const answer =
+			error === null ? {} : { category: error.category, stage: error.stage, code: error.code, enhancedCode: error.enhancedCode };
+		log[reason === 'RATE' ? 'info' : 'warn']({ configId, reason, seconds, ...answer }, 'the gate of a provider config was closed');
+	}
+	return closed;
+}
+
+/** A refusal as a gate keeps it. What looks like an address is taken out: a gate is shown to people who may not read messages. */
+export function gateError({ category, stage, code, enhancedCode, text }: Refusal, recordId: string | null): GateError {
+	return { at: now().toISOString(), recordId, category, stage, code, enhancedCode, text: text.replace(ADDRESS, '•••') };
+}
+
+const ADDRESS = /[^\s<>()"',;:@]{1,320}@[^\s<>()"',;@]{1,320}/g;
+
+/** What a person reads as the reason for a closed gate. */
+export function detailOf({ code, enhancedCode, text }: GateError): string {
+	return [code, enhancedCode, text].filter((part) => part !== null && part !== '').join(' ');
+}

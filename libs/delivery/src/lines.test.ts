@@ -1,0 +1,42 @@
+import { expect, test } from '@jest/globals';
+import { eventually } from '../../../test/harness/eventually.js';
+import { createLines, type Waiting } from './lines.js';
+
+const message = (configId: string, recordId: string, lane: Waiting['lane'] = 'normal'): Waiting => ({ configId, recordId, lane });
+const ids = (messages: readonly Waiting[]): string[] => messages.map((one) => one.recordId);
+
+test('each config has its own slots; urgent goes first', () => {
+	const lines = createLines<Waiting>(2);
+	for (const one of [message('a', '1', 'bulk'), message('a', '2'), message('a', '3', 'urgent'), message('b', '4')]) lines.add(one);
+	expect(ids(lines.take(10)).sort()).toEqual(['2', '3', '4']);
+	expect([lines.waiting, lines.busy]).toEqual([1, 3]);
+	expect(lines.take(10)).toEqual([]);
+	lines.release('a');
+	expect(ids(lines.take(10))).toEqual(['1']);
+});
+
+test('a line is drained without its slots', () => {
+	const lines = createLines<Waiting>(1);
+	for (const n of ['1', '2', '3']) lines.add(message('a', n));
+	lines.add(message('b', '4'));
+	expect(ids(lines.take(1))).toEqual(['1']);
+	expect(ids(lines.drain('a'))).toEqual(['2', '3']);
+	expect([lines.waiting, lines.busy, lines.drain('a'), lines.drain('c')]).toEqual([1, 1, [], []]);
+	expect(ids(lines.clear())).toEqual(['4']);
+});
+
+test('F38 a config is stuck when all its slots are held, none came free, and something waits; it is told once for each such time', async () => {
+	const lines = createLines<Waiting>(2);
+	for (const n of ['1', '2', '3']) lines.add(message('a', n));
+	lines.add(message('b', '4'));
+	lines.take(10);
+	expect(lines.stuck(60_000)).toEqual([]);
+	await eventually(() => lines.stuck(20).join() === 'a', { what: 'the line to be stuck' });
+	expect(lines.stuck(20)).toEqual([]);
+	lines.drain('a');
+	expect(lines.stuck(0)).toEqual([]);
+	lines.add(message('a', '5'));
+	expect(lines.stuck(0)).toEqual(['a']);
+	lines.release('a');
+	expect(lines.stuck(0)).toEqual([]);
+});

@@ -1,0 +1,50 @@
+import { closeAll } from './close-gate.js';
+import type { DeliveryContext } from './context.js';
+import { handBackMessages } from './hand-back-messages.js';
+import type { Lines } from './lines.js';
+import type { LinedMessage } from './message.js';
+
+/** All slots of a config held for so long, and none came free: it hangs. */
+const HUNG_MS = 10_000;
+
+/**
+ * Watches for configs that hang (the bulkhead, design §7): when all slots of one have been held for a while, its gate closes and its line goes back into the tables, so that what waits there
+ * fills no hands. The attempts that hang end by their own deadline.
+ */
+export function watchStuck(context: DeliveryContext, lines: Lines<LinedMessage>): { stop(): void } {
+	const { hungMs = HUNG_MS, slots, gates, log } = context;
+	let looking = false;
+	const look = async (): Promise<void> => {
+		const stuck = lines.stuck(hungMs);
+		if (stuck.length === 0) return;
+		for (const configId of stuck) gates.hung.add(configId);
+		await closeAll(
+			context,
+			stuck.map((configId) => ({
+				configId,
+				version: null,
+				reason: 'UNREACHABLE',
+				detail: `All ${slots} connections of a sender have been waiting for an answer for ${Math.round(hungMs / 1_000)} s.`,
+				seconds: null,
+				error: null,
+			})),
+		);
+		await handBackMessages(
+			context,
+			stuck.flatMap((configId) => lines.drain(configId)),
+		);
+	};
+	const timer = setInterval(
+		() => {
+			if (looking || context.stopping()) return;
+			looking = true;
+			look()
+				.catch((error: unknown) => log.error({ err: error }, 'the gate of a config that hangs could not be closed'))
+				.finally(() => {
+					looking = false;
+				});
+		},
+		Math.max(50, hungMs / 10),
+	);
+	return { stop: () => clearInterval(timer) };
+}
