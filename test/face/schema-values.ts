@@ -49,8 +49,8 @@ const BY_NAME: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
 	notBefore: futureTime,
 	validUntil: futureTime.map((time) => new Date(Date.parse(time) + 61 * 86_400_000).toISOString()),
 	expiresAt: futureTime,
-	ratePerMinute: fc.constantFrom(null, 0),
-	dailyLimit: fc.constantFrom(null, 0),
+	ratePerMinute: fc.constantFrom(null, 0, 60),
+	dailyLimit: fc.constantFrom(null, 0, 1_000),
 	graceSeconds: fc.integer({ min: 0, max: 2_592_000 }),
 	capabilities: fc.subarray(['messages:send', 'messages:read', 'tenant:admin'], { minLength: 1 }),
 };

@@ -53,6 +53,11 @@ const WRITES: Readonly<Record<string, (call: Written) => Writes>> = {
 			: { audit_event: answer.body.default ? { from: 1, to: 2 } : 1, mail_send_server_config: 0, gate: { from: 0, to: 0 } },
 	deleteMailServer: () => ({ ...AUDITED, mail_send_server_config: -1, gate: -1 }),
 	testMailServer: (call) => sent([{ to: ['one'] }], call),
+	pauseMailServer: () => ({ ...AUDITED, gate: 0 }),
+	resumeMailServer: () => ({ ...AUDITED, gate: 0 }),
+	// Its gate is made when it is paused for the first time.
+	pauseMailSend: () => ({ ...AUDITED, gate: { from: 0, to: 1 } }),
+	resumeMailSend: () => ({ ...AUDITED, gate: 0 }),
 	createTenant: () => ({ ...AUDITED, tenant: 1 }),
 	changeTenant: ({ etag, answer }) => (etag === answer.headers.get('etag') ? {} : { ...AUDITED, tenant: 0 }),
 	deleteTenant: () => ({ ...AUDITED, tenant: 0 }),

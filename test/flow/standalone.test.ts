@@ -64,7 +64,14 @@ test('it is ready, describes itself and shows its metrics', async () => {
 	const admin = new URL(facts.metrics).origin;
 	expect(await (await fetch(`${admin}/readyz`)).json()).toEqual({
 		status: 'ok',
-		checks: { postgres: 'ok', broker: 'ok', 'mail-sender': 'ok', 'dead-letter-topics': 'ok', 'dead-letter-archive': 'ok' },
+		checks: {
+			postgres: 'ok',
+			broker: 'ok',
+			'rate-windows': 'ok',
+			'mail-sender': 'ok',
+			'dead-letter-topics': 'ok',
+			'dead-letter-archive': 'ok',
+		},
 	});
 	expect((await fetch(`${admin}/livez`)).status).toBe(200);
 	expect(await (await fetch(facts.metrics)).text()).toContain('tidings_records_accepted_total');

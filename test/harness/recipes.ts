@@ -43,6 +43,12 @@ export function createRecipes(api: TestApi, owner: Owner): Readonly<Record<strin
 		const { headers } = await api.call(`/v1/tenants/${id}/quota`, { key: api.platformKey });
 		return { id, etag: headers.get('etag') };
 	};
+	/** The route stands as after this act; what an act on it writes is the platform's. */
+	const withRoute = async (act: 'pause' | 'resume'): Promise<Ready> => {
+		await api.call(`/v1/routes/mail-send:${act}`, { method: 'POST', key: api.platformKey });
+		const platform = await api.db.prisma.tenant.findFirstOrThrow({ where: { kind: 'PLATFORM' } });
+		return { id: platform.id };
+	};
 	return {
 		getOpenApi: nothing,
 		sendMail: nothing,
@@ -71,6 +77,16 @@ export function createRecipes(api: TestApi, owner: Owner): Readonly<Record<strin
 		changeMailServer: aServer,
 		deleteMailServer: aServer,
 		testMailServer: aServer,
+		getMailServerState: aServer,
+		pauseMailServer: aServer,
+		resumeMailServer: async () => {
+			const ready = await aServer();
+			await api.call(`/v1/mail-servers/${ready.id}:pause`, { method: 'POST', key });
+			return ready;
+		},
+		listRoutes: nothing,
+		pauseMailSend: async () => await withRoute('resume'),
+		resumeMailSend: async () => await withRoute('pause'),
 		createTenant: nothing,
 		listTenants: nothing,
 		getTenant: aTenant,

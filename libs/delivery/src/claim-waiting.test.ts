@@ -44,6 +44,7 @@ function contextWith(persist: Persist): DeliveryContext {
 		persist,
 		persistLimits: persist,
 		gates: newGateMemory(),
+		isAway: () => false,
 		stopping: () => false,
 		cut: new AbortController().signal,
 		last: new AbortController().signal,

@@ -44,6 +44,8 @@ export type DeliveryContext = DeliveryOptions & {
 	/** The same for the rate windows; it gives up at once when the sender stops. */
 	readonly persistLimits: Persist;
 	readonly gates: GateMemory;
+	/** Whether the database or the rate windows are away now. */
+	readonly isAway: () => boolean;
 	/** Whether nothing new is taken any more. */
 	readonly stopping: () => boolean;
 	/** Aborted when the sender stops and what is not handed over is given back. */

@@ -41,19 +41,22 @@ const BATCH = 200;
 const LOOK_UP_MS = 50;
 const CLAIM_MS = 20;
 const SETTLE_MS = 20;
+/** The rate windows are asked again at least this often while they are away: asking costs little, and every sender waits for it. */
+const LIMITS_MS = 2_000;
 
 /** Makes a delivery for one channel. Messages wait in a line for each provider config; a slot is free again when the provider has answered, before the settlement. */
 export function createDelivery(options: DeliveryOptions): Delivery {
 	let quiet = false;
 	const stopping = (): boolean => quiet;
 	const ending = createEnding();
-	const away = tellAway(options.onAway);
-	const persist = createPersist({ log: options.log, onAway: away('database'), stopping, last: ending.last });
+	const away = combineAway(options.onAway);
+	const persist = createPersist({ log: options.log, onAway: away.tell('database'), stopping, last: ending.last });
 	const persistLimits = createPersist({
 		what: 'what counts the rate limits',
 		isAway: () => !quiet,
+		mostMs: LIMITS_MS,
 		log: options.log,
-		onAway: away('limits'),
+		onAway: away.tell('limits'),
 		stopping,
 		last: ending.last,
 	});
@@ -62,6 +65,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 		persist,
 		persistLimits,
 		gates: newGateMemory(),
+		isAway: away.any,
 		stopping,
 		cut: ending.cut,
 		last: ending.last,
@@ -117,13 +121,14 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 	};
 	const fly = (one: Claimed): void => {
 		const { configId } = one.message;
+		lines.depart(configId);
 		const flight = sendClaimed(context, one)
 			// Whatever breaks here, the slot is given back.
 			.catch((error: unknown) => giveUp(context, [one.message], error).then(() => null))
 			.then((ended) => {
 				sending.delete(flight);
 				if (ended !== null) settlements.add(ended);
-				const starving = lines.release(configId);
+				const starving = lines.land(configId);
 				if (lines.waiting > 0) claims.wake(starving);
 			});
 		sending.add(flight);
@@ -174,12 +179,15 @@ function hold({ metrics, route }: DeliveryOptions, message: DeliveryMessage): De
 }
 
 /** One pause for several causes: nothing new is taken while any of them lasts. */
-function tellAway(onAway: (away: boolean) => void): (cause: string) => (isAway: boolean) => void {
+function combineAway(onAway: (away: boolean) => void): { tell(cause: string): (isAway: boolean) => void; any(): boolean } {
 	const causes = new Set<string>();
-	return (cause) => (isAway) => {
-		const before = causes.size;
-		if (isAway) causes.add(cause);
-		else causes.delete(cause);
-		if (before > 0 !== causes.size > 0) onAway(isAway);
+	return {
+		tell: (cause) => (isAway) => {
+			const before = causes.size;
+			if (isAway) causes.add(cause);
+			else causes.delete(cause);
+			if (before > 0 !== causes.size > 0) onAway(isAway);
+		},
+		any: () => causes.size > 0,
 	};
 }

@@ -12,19 +12,23 @@ export type Lines<Message extends Waiting> = {
 	add(message: Message): void;
 	/** Takes messages for which a slot is free, at most `limit`, a turn for each line; each takes its slot until `release`. */
 	take(limit: number): Message[];
-	/** Gives a slot back. True: half of this line's slots are free while messages wait for them. */
-	release(configId: string): boolean;
+	/** The provider has the message of a slot now: from here on it is the provider that lets us wait. */
+	depart(configId: string): void;
+	/** Gives a slot back whose message never departed. */
+	release(configId: string): void;
+	/** Gives a slot back whose message departed. True: half of this line's slots are free while messages wait for them. */
+	land(configId: string): boolean;
 	/** Takes what waits in the line of one config, without slots. */
 	drain(configId: string): Message[];
 	/** Takes everything that waits, without slots: what a stopping consumer lets go. */
 	clear(): Message[];
-	/** The configs in whose lines something waits although no slot came free for so long. Each is told again only after as long again. */
+	/** The configs in whose lines something waits while the provider has had all the slots for so long. Each is told again only after as long again. */
 	stuck(ms: number): string[];
 	readonly waiting: number;
 	readonly busy: number;
 };
 
-type Line<Message> = { busy: number; movedAt: number; waiting: Record<Lane, Message[]> };
+type Line<Message> = { busy: number; departed: number; movedAt: number; waiting: Record<Lane, Message[]> };
 
 /** Makes lines with `slots` slots each. */
 export function createLines<Message extends Waiting>(slots: number): Lines<Message> {
@@ -38,7 +42,22 @@ export function createLines<Message extends Waiting>(slots: number): Lines<Messa
 		}
 		return undefined;
 	};
+	const move = (configId: string, by: 1 | -1): void => {
+		const line = lines.get(configId);
+		if (line === undefined) return;
+		line.departed += by;
+		line.movedAt = monotonic();
+	};
 	const hasWaiting = (line: Line<Message>): boolean => LANES.some((lane) => line.waiting[lane].length > 0);
+	const free = (configId: string): boolean => {
+		const line = lines.get(configId);
+		if (line === undefined) return false;
+		line.busy -= 1;
+		busy -= 1;
+		if (line.busy * 2 <= slots && hasWaiting(line)) return true;
+		if (line.busy === 0 && !hasWaiting(line)) lines.delete(configId);
+		return false;
+	};
 	const empty = (line: Line<Message>): Message[] => {
 		const all = LANES.flatMap((lane) => line.waiting[lane].splice(0));
 		waiting -= all.length;
@@ -47,7 +66,12 @@ export function createLines<Message extends Waiting>(slots: number): Lines<Messa
 
 	return {
 		add: (message) => {
-			const line = lines.get(message.configId) ?? { busy: 0, movedAt: monotonic(), waiting: { urgent: [], normal: [], bulk: [] } };
+			const line = lines.get(message.configId) ?? {
+				busy: 0,
+				departed: 0,
+				movedAt: monotonic(),
+				waiting: { urgent: [], normal: [], bulk: [] },
+			};
 			lines.set(message.configId, line);
 			line.waiting[message.lane].push(message);
 			waiting += 1;
@@ -60,7 +84,6 @@ export function createLines<Message extends Waiting>(slots: number): Lines<Messa
 					const message = taken.length < limit && line.busy < slots ? nextOf(line) : undefined;
 					if (message === undefined) return false;
 					line.busy += 1;
-					line.movedAt = monotonic();
 					taken.push(message);
 					return true;
 				});
@@ -69,15 +92,13 @@ export function createLines<Message extends Waiting>(slots: number): Lines<Messa
 			busy += taken.length;
 			return taken;
 		},
+		depart: (configId) => move(configId, 1),
 		release: (configId) => {
-			const line = lines.get(configId);
-			if (line === undefined) return false;
-			line.busy -= 1;
-			line.movedAt = monotonic();
-			busy -= 1;
-			if (line.busy * 2 <= slots && hasWaiting(line)) return true;
-			if (line.busy === 0 && !hasWaiting(line)) lines.delete(configId);
-			return false;
+			free(configId);
+		},
+		land: (configId) => {
+			move(configId, -1);
+			return free(configId);
 		},
 		drain: (configId) => {
 			const line = lines.get(configId);
@@ -85,7 +106,7 @@ export function createLines<Message extends Waiting>(slots: number): Lines<Messa
 		},
 		clear: () => [...lines.values()].flatMap(empty),
 		stuck: (ms) => {
-			const found = [...lines].filter(([, line]) => line.busy >= slots && hasWaiting(line) && monotonic() - line.movedAt >= ms);
+			const found = [...lines].filter(([, line]) => line.departed >= slots && hasWaiting(line) && monotonic() - line.movedAt >= ms);
 			for (const [, line] of found) line.movedAt = monotonic();
 			return found.map(([configId]) => configId);
 		},

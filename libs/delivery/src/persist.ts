@@ -11,6 +11,8 @@ export type PersistOptions = {
 	readonly what?: string;
 	/** Whether an error says only that it is away; default: what the database means by that. */
 	readonly isAway?: (error: unknown) => boolean;
+	/** The longest pause between two tries, in milliseconds, ±50 %; default 5,000. */
+	readonly mostMs?: number;
 	readonly log: Logger;
 	/** Told when the first act begins to wait, and when the last one has ended: meanwhile nothing new is taken. */
 	readonly onAway: (away: boolean) => void;
@@ -20,13 +22,13 @@ export type PersistOptions = {
 	readonly last: AbortSignal;
 };
 
-/** The longest pause between two tries, in milliseconds; a stopping process has less time. */
+/** The longest pause between two tries, in milliseconds; a stopping process has less time for one. */
 const MOST_MS = 5_000;
 const MOST_STOPPING_MS = 1_000;
 
 /** Makes a `Persist`: it repeats an act while what it needs is away, until it answers or no time is left. Everything else that the act throws is thrown on. */
 export function createPersist(options: PersistOptions): Persist {
-	const { what = 'the database', isAway = isPassing } = options;
+	const { what = 'the database', isAway = isPassing, mostMs = MOST_MS } = options;
 	let waiting = 0;
 	const repeat = async <T>(act: () => Promise<T>, first: unknown): Promise<T> => {
 		waiting += 1;
@@ -36,7 +38,7 @@ export function createPersist(options: PersistOptions): Persist {
 		}
 		try {
 			for (let round = 0; ; round += 1) {
-				const most = options.stopping() ? MOST_STOPPING_MS : MOST_MS;
+				const most = options.stopping() ? Math.min(mostMs, MOST_STOPPING_MS) : mostMs;
 				await new Promise((resolve) => setTimeout(resolve, Math.min(most, 100 * 2 ** round) * (0.5 + random())));
 				try {
 					return await act();

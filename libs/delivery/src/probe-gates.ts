@@ -11,6 +11,8 @@ export type ProbeOptions = {
 	readonly probeSeconds: number;
 	/** A probe is given to another prober after so many seconds: more than one takes. */
 	readonly leaseSeconds: number;
+	/** Aborted when the process stops: what is probed then is left to the next one, after the lease. */
+	readonly stopping: AbortSignal;
 	readonly log: Logger;
 	readonly metrics: Metrics;
 };
@@ -25,9 +27,10 @@ export async function probeGates(options: ProbeOptions): Promise<void> {
 }
 
 async function probeGate(options: ProbeOptions, probe: DueProbe): Promise<void> {
-	const { db, provider, log, metrics } = options;
+	const { db, provider, stopping, log, metrics } = options;
 	const { configId, reason } = probe;
-	const refusal = await provider.probe(configId);
+	const refusal = await provider.probe(configId, stopping);
+	if (stopping.aborted) return;
 	const said = refusal === null ? null : gateError(refusal, null);
 	const error = said === null ? null : { ...said, text: detailOf(said) };
 	const moved = await endProbe(db.pool, { probe, error }, options);

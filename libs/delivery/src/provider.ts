@@ -17,6 +17,9 @@ export type Provider = {
 	readonly name: 'smtp';
 	/** Reads what sending a claimed record to its open recipients needs beyond the claim. Throws what the database throws; it may be called again then. */
 	prepare(record: ClaimedRecord): Promise<Send>;
-	/** Whether the provider lets us in now: a connection and a log-in without a message. Null: yes. Never rejects for a "no"; throws what the database throws. */
-	probe(configId: string): Promise<Refusal | null>;
+	/**
+	 * Whether the provider lets us in now: a connection and a log-in without a message. Null: yes. `stop` ends it early, and then the answer means nothing. Never rejects for a "no"; throws what
+	 * the database throws.
+	 */
+	probe(configId: string, stop: AbortSignal): Promise<Refusal | null>;
 };

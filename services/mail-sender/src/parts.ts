@@ -107,7 +107,8 @@ export function mailSenderParts(options: MailSenderOptions): Part[] {
 		name: 'gate-probes',
 		intervalMs: Math.min(PROBE_POLL_MS, options.probeSeconds * 500),
 		log,
-		act: () => probeGates({ db, provider, probeSeconds: options.probeSeconds, leaseSeconds: options.leaseSeconds, log, metrics }),
+		act: (stopping) =>
+			probeGates({ db, provider, probeSeconds: options.probeSeconds, leaseSeconds: options.leaseSeconds, stopping, log, metrics }),
 	});
 	return [limits, sender, idle, probes];
 }

@@ -91,11 +91,11 @@ export function createSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
 				return async () => refuse(record, error.message);
 			}
 		},
-		probe: async (configId) => {
+		probe: async (configId, stop) => {
 			try {
 				// A pool of its own that sends nothing: what is known of the config may be older than what was mended.
 				const transport = transportOf(await loadServer(options.db, options.openSecret, configId), options);
-				return await transport.probe().finally(() => transport.close());
+				return await transport.probe(stop).finally(() => transport.close());
 			} catch (error) {
 				if (!(error instanceof ServerUnusable)) throw error;
 				return unfit('CONFIG', 'EBADCONFIG', error.message);

@@ -21,10 +21,12 @@ import { MESSAGE_ANSWERS, messageOperations } from './routes/messages.js';
 import { OUTBOX_ANSWERS, outboxOperations } from './routes/outbox-entries.js';
 import { QUOTA_SCHEMAS, quotaOperations } from './routes/quota.js';
 import { REPLAY_SCHEMAS } from './routes/replay-shape.js';
+import { ROUTE_SCHEMAS, routeOperations } from './routes/route-gates.js';
 import { STATS_ANSWERS, statsOperations } from './routes/stats.js';
 import { tenantActOperations } from './routes/tenant-acts.js';
 import { TENANT_SCHEMAS, tenantOperations } from './routes/tenants.js';
 import { createKnownServers } from './servers/known-servers.js';
+import type { ReadWindows } from './servers/read-server-state.js';
 
 /** What the API is made of. */
 export type ApiOptions = {
@@ -42,6 +44,8 @@ export type ApiOptions = {
 	readonly policyOf: (type: string) => RetryPolicy;
 	/** The monthly caps of tenants for whom nothing is set; default: none. */
 	readonly caps?: MonthlyCaps;
+	/** Where the rate windows of mail servers can be read; default: nowhere. */
+	readonly windows?: ReadWindows;
 	/** As the OpenAPI document says it. */
 	readonly version: string;
 };
@@ -55,7 +59,7 @@ const TAGS = [
 	{ name: 'Tenants', description: 'Who uses the mesh, and their keys.' },
 	{ name: 'Quotas', description: 'How much may be sent in a month, and how much was.' },
 	{ name: 'Audit', description: 'Who changed what, and when.' },
-	{ name: 'Outbox', description: 'What waits to be published to the topics.' },
+	{ name: 'Outbox', description: 'What waits to be published to the topics, and the kinds of work.' },
 	{ name: 'About', description: 'The API itself.' },
 ];
 
@@ -95,6 +99,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 			...STATS_ANSWERS,
 			...QUOTA_SCHEMAS,
 			...OUTBOX_ANSWERS,
+			...ROUTE_SCHEMAS,
 		],
 		operations: [
 			...mailOperations({ db, acceptor: options.acceptor, servers, policyOf: options.policyOf }, metrics),
@@ -113,6 +118,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 			...statsOperations(db),
 			...quotaOperations({ ...tenants, caps: options.caps ?? NO_CAPS }),
 			...outboxOperations(db),
+			...routeOperations(db),
 		],
 	});
 }

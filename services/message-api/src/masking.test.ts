@@ -34,6 +34,8 @@ const READS: Readonly<Record<string, { id?: keyof typeof ids; query?: string; sh
 	'/v1/outbox-entries': { shows: false },
 	'/v1/mail-servers': { shows: false },
 	'/v1/mail-servers/{id}': { id: 'server', shows: false },
+	'/v1/mail-servers/{id}/state': { id: 'server', shows: false },
+	'/v1/routes': { shows: false, platform: true },
 	'/v1/tenants': { shows: false, platform: true },
 	'/v1/tenants/{id}': { id: 'tenant', shows: false, platform: true },
 	'/v1/tenants/{id}/quota': { id: 'tenant', shows: false, platform: true },

@@ -1,4 +1,4 @@
-import { createRequestCounter } from '@tidings/limits';
+import { createRequestCounter, openRateWindows } from '@tidings/limits';
 import { NO_CAPS } from '@tidings/model';
 import { createVerifyToken, type HttpPart, httpPart, type JwtOptions, type Part } from '@tidings/runtime';
 import { createAcceptor } from './accept-messages.js';
@@ -17,7 +17,7 @@ export type MessageApiOptions = Omit<ApiOptions, 'acceptor' | 'credentials' | 'c
 	readonly jwt?: JwtOptions | null;
 	/** Requests a second of each caller; default: no limit. */
 	readonly ratePerSecond?: number | null;
-	/** Where requests are counted over all processes; default: in this one. */
+	/** Where requests are counted over all processes, and rate windows are read; default: in this one, and nowhere. */
 	readonly redisUrl?: string | null;
 };
 
@@ -28,6 +28,9 @@ export function messageApiParts(options: MessageApiOptions): { readonly parts: r
 	const acceptor = createAcceptor({ pool: db.pool, log, metrics, caps: options.caps ?? NO_CAPS });
 	const keyUse = createKeyUse({ db, log });
 	const counter = createRequestCounter({ redisUrl: options.redisUrl ?? null, log });
+	// Only read here: this API does not need them, so that they count for no health.
+	const shared = options.windows === undefined && options.redisUrl != null ? openRateWindows({ redisUrl: options.redisUrl }) : null;
+	const windows = options.windows ?? shared;
 	const credentials = credentialsIn(db, keyUse.note);
 	const callers = {
 		...(options.jwt == null ? {} : { verifyToken: createVerifyToken(options.jwt) }),
@@ -42,10 +45,11 @@ export function messageApiParts(options: MessageApiOptions): { readonly parts: r
 			},
 			keyUse,
 			counter,
+			...(shared === null ? [] : [{ name: 'rate-windows', start: shared.start, stop: shared.stop }]),
 			{
 				name: 'http',
 				start: async () => {
-					const app = await createApi({ ...options, acceptor, credentials, callers });
+					const app = await createApi({ ...options, windows, acceptor, credentials, callers });
 					http = httpPart(app, { port: options.httpPort, ...(options.host === undefined ? {} : { host: options.host }) });
 					await http.start();
 					log.info({ address: http.address() }, 'listening');

@@ -1,11 +1,13 @@
 import type { Broker } from '@tidings/broker';
-import { type Db, measureOutbox, type OutboxMeasures } from '@tidings/db';
+import { type Db, type GateMeasure, measureGates, measureOutbox, type OutboxMeasures } from '@tidings/db';
 import { type Lane, ROUTES, type Route, topicsOf } from '@tidings/model';
 import type { Metrics } from '@tidings/telemetry';
 
 /** Sets the gauges that are read from the tables and from the broker. */
 export async function measure({ db, broker, metrics }: { db: Db; broker: Broker; metrics: Metrics }): Promise<void> {
-	showTables(metrics, await measureOutbox(db.pool));
+	const [outbox, gates] = await Promise.all([measureOutbox(db.pool), measureGates(db.pool)]);
+	showTables(metrics, outbox);
+	showGates(metrics, gates);
 	const places = ROUTES.flatMap(({ route }) => topicsOf(route).map((place) => ({ route, ...place })));
 	// Side by side: a broker that falls silent keeps the service from stopping for as long as one answer may take, and no longer.
 	await Promise.all(
@@ -15,6 +17,11 @@ export async function measure({ db, broker, metrics }: { db: Db; broker: Broker;
 			metrics.brokerBacklogMessages.set({ route, lane }, backlog);
 		}),
 	);
+}
+
+function showGates(metrics: Metrics, gates: readonly GateMeasure[]): void {
+	metrics.zero('gates');
+	for (const { state, reason, count } of gates) metrics.gates.set({ channel: 'mail', provider: 'smtp', state, reason }, count);
 }
 
 const GAUGES = ['records', 'queueOldestAgeSeconds', 'outboxEntries', 'outboxOldestDueAgeSeconds'] as const;

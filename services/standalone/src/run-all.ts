@@ -54,6 +54,7 @@ export async function runAll(
 		allowPrivateHosts: settings.TIDINGS_ALLOW_PRIVATE_HOSTS,
 		policyOf: retryPolicies(settings),
 		caps: monthlyCaps(settings),
+		windows: limits,
 		...callerOptions(settings),
 		version: VERSION,
 	});

@@ -39,6 +39,13 @@ export type MessageRow = {
 	} | null;
 	readonly providerMessageId: string | null;
 	readonly deadLetterId: string | null;
+	/** What keeps an open message from being tried. */
+	readonly waitsFor: {
+		readonly what: 'SERVER' | 'ROUTE' | 'TENANT';
+		readonly reason: string;
+		readonly detail: string | null;
+		readonly until: string | null;
+	} | null;
 };
 
 /** A recipient as it is read. */
@@ -73,7 +80,8 @@ const MESSAGE = `
 	select r.id, r.channel, r.type, r.scope, r.lane, r.config_id as "configId", r.metadata, r.trace_id as "traceId", r.notification_id as "notificationId",
 		r.dedupe_key as "dedupeKey", r.not_before as "notBefore", r.valid_until as "validUntil", r.created_at as "createdAt",
 		s.status, s.attempt_no as "attemptNo", s.budget_used as "budgetUsed", s.budget_max as "budgetMax", s.waits, s.partial, s.ambiguous, s.reason,
-		s.due_at as "dueAt", s.sent_at as "sentAt", s.finished_at as "finishedAt", p.subject, q.recipients, e."lastError", m."providerMessageId", d.id as "deadLetterId"
+		s.due_at as "dueAt", s.sent_at as "sentAt", s.finished_at as "finishedAt", p.subject, q.recipients, e."lastError", m."providerMessageId", d.id as "deadLetterId",
+		case when s.status in ('PENDING', 'RETRY') then w."waitsFor" end as "waitsFor"
 	from page
 	join send_record r on r.id = page.id
 	join send_state s on s.id = page.id
@@ -90,6 +98,14 @@ const MESSAGE = `
 		select provider_message_id as "providerMessageId"
 		from delivery_attempt where id = page.id and provider_message_id is not null order by attempt_no desc, try_no desc limit 1
 	) as m on true
+	left join lateral (
+		select json_build_object('what', what, 'reason', reason, 'detail', detail, 'until', until) as "waitsFor" from (
+			select 1 as n, 'TENANT' as what, status as reason, null as detail, null as until from tenant t where t.id = r.tenant_id and (t.status = 'SUSPENDED' or t.queued = 'cancel')
+			union all
+			select 2, case when g.route is null then 'SERVER' else 'ROUTE' end, coalesce(g.reason, 'HALF_OPEN'), g.detail, case when isfinite(g.closed_until) then to_char(g.closed_until at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end
+			from gate g where (g.id = r.config_id or g.route = r.route) and (g.closed_until > now() or (g.half_open and g.trial_until > now()))
+		) as c order by n limit 1
+	) as w on true
 	left join dead_letter_message d on d.record_id = page.id and d.status = 'PENDING'
 	order by page.id desc`;
 

@@ -1,6 +1,6 @@
 import { LANES, OUTBOX_STATUSES } from '@tidings/model';
 import type { MetricRow } from '../metric-row.js';
-import { END_TO_END, FAST, ROUTE_LABELS } from './values.js';
+import { CHANNEL_LABELS, END_TO_END, FAST, GATE_REASON_LABELS, PROVIDER_LABELS, ROUTE_LABELS } from './values.js';
 
 /** The outbox and the broker. */
 export const PUBLISHING_METRICS = {
@@ -49,6 +49,14 @@ export const PUBLISHING_METRICS = {
 		unit: 'messages',
 		help: 'Messages that were not published: refused by the broker, broker away, or no such topic',
 		labels: { route: ROUTE_LABELS, reason: ['refused', 'outage', 'no_topic'] },
+	},
+	gates: {
+		name: 'tidings_gates',
+		type: 'gauge',
+		unit: 'gates',
+		help: 'Provider configs by how their gate stands and, when it is closed, why',
+		labels: { channel: CHANNEL_LABELS, provider: PROVIDER_LABELS, state: ['open', 'half_open', 'closed'], reason: GATE_REASON_LABELS },
+		measured: true,
 	},
 	brokerConnected: {
 		name: 'tidings_broker_connected',

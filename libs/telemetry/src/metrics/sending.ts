@@ -1,9 +1,7 @@
 import { CATEGORIES, LANES, SEND_STATUSES } from '@tidings/model';
 import type { MetricRow } from '../metric-row.js';
-import { CHANNEL_LABELS, END_TO_END, FAST, ROUTE_LABELS } from './values.js';
+import { CHANNEL_LABELS, END_TO_END, FAST, GATE_REASON_LABELS, PROVIDER_LABELS, ROUTE_LABELS } from './values.js';
 
-const PROVIDER_LABELS = ['smtp'] as const;
-const GATE_REASON_LABELS = ['none', 'RATE', 'AUTH', 'CONFIG', 'UNREACHABLE', 'QUOTA', 'PAUSED'] as const;
 /** 10 ms to 120 s: a provider's time. */
 const PROVIDER = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120] as const;
 

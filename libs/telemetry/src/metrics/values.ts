@@ -3,6 +3,8 @@ import { CHANNELS, ROUTES } from '@tidings/model';
 /** A channel as a label value. */
 export type ChannelLabel = Lowercase<(typeof CHANNELS)[number]>;
 export const CHANNEL_LABELS = CHANNELS.map((channel) => channel.toLowerCase() as ChannelLabel);
+export const PROVIDER_LABELS = ['smtp'] as const;
+export const GATE_REASON_LABELS = ['none', 'RATE', 'AUTH', 'CONFIG', 'UNREACHABLE', 'QUOTA', 'PAUSED'] as const;
 export const ROUTE_LABELS = ROUTES.map((row) => row.route);
 
 /** 1 ms to 5 s: our own statements and calls. */

@@ -5,6 +5,7 @@ import type { Metrics } from '@tidings/telemetry';
 import type { Acceptor } from '../accept-messages.js';
 import type { StoredServer } from '../servers/create-server.js';
 import type { KnownServers } from '../servers/known-servers.js';
+import type { ReadWindows } from '../servers/read-server-state.js';
 import type { ShownServer } from '../servers/server-schema.js';
 
 /** What the operations on mail servers need. */
@@ -15,6 +16,8 @@ export type ServersContext = {
 	readonly servers: KnownServers;
 	readonly acceptor: Acceptor;
 	readonly metrics: Metrics;
+	/** Where the rate windows can be read; absent: nowhere. */
+	readonly windows?: ReadWindows;
 };
 
 /** What all operations on mail servers have in common. */

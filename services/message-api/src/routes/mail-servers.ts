@@ -7,7 +7,9 @@ import { changeServer } from '../servers/change-server.js';
 import { createServer, type ServerContext, type StoredServer } from '../servers/create-server.js';
 import { deleteServer } from '../servers/delete-server.js';
 import { findServer, ownerOf } from '../servers/find-server.js';
+import { GateSchema, ServerStateSchema } from '../servers/gate-shape.js';
 import { NewServerSchema, ServerChangeSchema, ServerSchema } from '../servers/server-schema.js';
+import { gateOperations } from './mail-server-gate.js';
 import {
 	CHANGE_EXAMPLE,
 	LOCATION,
@@ -22,11 +24,11 @@ import { testOperation } from './mail-server-test.js';
 import { PAGE_QUERY, pageOf, pageSchema, readPage } from './shapes.js';
 
 /** Schemas that these operations refer to. */
-export const SERVER_SCHEMAS = [NewServerSchema, ServerChangeSchema, ServerSchema];
+export const SERVER_SCHEMAS = [NewServerSchema, ServerChangeSchema, ServerSchema, GateSchema, ServerStateSchema];
 
 const ETAG = 'Which version it is; `If-Match` names it when you change or delete the mail server.';
 
-/** `/v1/mail-servers`: `POST`, list, `GET` one, `PATCH`, `DELETE`, `:test`. */
+/** `/v1/mail-servers`: `POST`, list, `GET` one, `PATCH`, `DELETE`, `:test`, `state`, `:pause`, `:resume`. */
 export function mailServerOperations(context: ServersContext): Operation[] {
 	return [
 		createOperation(context),
@@ -35,6 +37,7 @@ export function mailServerOperations(context: ServersContext): Operation[] {
 		changeOperation(context),
 		deleteOperation(context),
 		testOperation(context),
+		...gateOperations(context),
 	];
 }
 

@@ -72,6 +72,21 @@ export const MessageSchema = Type.Object(
 		}),
 		notificationId: nullable(Type.String({ format: 'uuid', description: 'The notification that made it.' })),
 		deadLetterId: nullable(Type.String({ format: 'uuid', description: 'Its open dead letter.' })),
+		waitsFor: Type.Unsafe<MessageRow['waitsFor']>({
+			...Type.Object({
+				what: Type.Enum(['SERVER', 'ROUTE', 'TENANT'], {
+					description: 'The gate of its mail server, its kind of message for all tenants, or its tenant.',
+				}),
+				reason: Type.String({
+					description:
+						'`RATE`: a limit of the server is reached. `AUTH`, `CONFIG`, `UNREACHABLE`, `QUOTA`: the server could not be used. `HALF_OPEN`: another message goes first, to see. `PAUSED`: a person stopped it. For `TENANT` its status.',
+				}),
+				detail: text('What the server said, or the note of who paused it.'),
+				until: time('When it opens by itself; null: when what closed it is over.'),
+			}),
+			type: ['object', 'null'],
+			description: 'What an open message waits for besides its time; null: nothing.',
+		}),
 		traceId: Type.String({ description: 'Quote it when you ask for help.' }),
 		metadata: Type.Unsafe<Record<string, string>>({
 			type: 'object',
@@ -102,6 +117,7 @@ export function showMessage(row: MessageRow, caller: Caller): Static<typeof Mess
 		finishedAt: isoOf(row.finishedAt),
 		lastError: lastError === null || mask === null ? lastError : { ...lastError, text: mask(lastError.text) },
 		serverId: configId,
+		waitsFor: row.waitsFor,
 		dedupeKey: sees ? dedupeKey : maskAddressesIn(maskDedupeKey(dedupeKey)),
 		metadata: sees ? row.metadata : maskValues(row.metadata),
 	};

@@ -64,6 +64,7 @@ export const MESSAGE_EXAMPLE = {
 	dedupeKey: '~standalone:01930b5e-7d5a-7c3e-9b1a-3f6f0e6b2c11',
 	notificationId: null,
 	deadLetterId: null,
+	waitsFor: null,
 	traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
 	metadata: { orderNo: 'A-17' },
 };

@@ -1,14 +1,12 @@
-import { type Operation, type OperationRequest, operation, refuseStale } from '@tidings/runtime';
+import { type Operation, operation, refuseStale } from '@tidings/runtime';
 import { Type } from 'typebox';
-import { beginChecks, refuseFaulty, textOf } from '../checks/faults.js';
 import { deleteTenant } from '../tenants/delete-tenant.js';
 import { resumeTenant } from '../tenants/resume-tenant.js';
 import { suspendTenant } from '../tenants/suspend-tenant.js';
 import { TENANT_EXAMPLE } from '../tenants/tenant-schema.js';
-import { NOTE } from './shapes.js';
+import { NoteBody, readNote } from './read-note.js';
 import { answerTenant, type TenantsContext, tenantContextOf } from './tenants.js';
 
-const Note = Type.Object({ note: NOTE }, { additionalProperties: false });
 const shared = { tag: 'Tenants', access: 'platform', errors: ['state-conflict'], headers: { ETag: 'Its state now.' } } as const;
 
 /** `POST /v1/tenants/{id}:suspend` and `:resume`, `DELETE /v1/tenants/{id}`. */
@@ -25,7 +23,7 @@ function suspendOperation(context: TenantsContext): Operation {
 		summary: 'Stop a tenant for a while',
 		description:
 			'It takes no messages (403 `tenant-not-active`; on other nodes within 15 s), and what waits does not go out. What is being sent at this moment ends as it would. All can still be read. Deadlines run on: what is too late meanwhile becomes EXPIRED. Whoever may read the tenant’s audit events reads the note.',
-		body: Note,
+		body: NoteBody,
 		bodyOptional: true,
 		collectsFaults: true,
 		answers: { 200: Type.Ref('Tenant') },
@@ -48,7 +46,7 @@ function resumeOperation(context: TenantsContext): Operation {
 		summary: 'Let a tenant go on',
 		description:
 			'From SUSPENDED, and from DELETING as long as erasing has not begun. What waits goes out at once, each message once; what is past its deadline is EXPIRED, and what a deletion has cancelled stays so.',
-		body: Note,
+		body: NoteBody,
 		bodyOptional: true,
 		collectsFaults: true,
 		answers: { 200: Type.Ref('Tenant') },
@@ -93,11 +91,4 @@ function deleteOperation(context: TenantsContext): Operation {
 			return answerTenant(reply, tenant);
 		},
 	});
-}
-
-function readNote(request: OperationRequest): string | null {
-	const { raw, faults } = beginChecks(request);
-	const note = textOf(raw, 'note', '', faults);
-	refuseFaulty(faults);
-	return note;
 }

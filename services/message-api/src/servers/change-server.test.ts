@@ -124,7 +124,7 @@ test.each<[string, object, object, string[]]>([
 	['half a dkim where there is none', {}, { dkim: { selector: 's1' } }, ['required /dkim/domain', 'required /dkim/privateKey']],
 	['a default that is not active', { active: false }, { default: true }, ['contradiction /default']],
 	['a default that shall not be active', {}, { default: true, active: false }, ['contradiction /default']],
-	['a limit that comes later', {}, { dailyLimit: 5 }, ['not-available /dailyLimit']],
+	['a limit below none', {}, { dailyLimit: -5 }, ['out-of-range /dailyLimit']],
 	[
 		'unknown fields, wrong types, and nulls where there must be something',
 		{},

@@ -1,4 +1,4 @@
-import { type Db, findWaitingFlows, troubleOf, wakeFlows } from '@tidings/db';
+import { openChanged, queryableOf } from '@tidings/db';
 import { now, type Problem } from '@tidings/model';
 import { audit } from '../audit.js';
 import { collectFaults, rawOf, refuseFaulty } from '../checks/faults.js';
@@ -7,6 +7,7 @@ import { type CheckedChange, checkChange } from './check-change.js';
 import { NAME_TAKEN, type ServerContext, type StoredServer, sealerOf } from './create-server.js';
 import { dropDefault } from './default-server.js';
 import type { ServerChange } from './server-schema.js';
+import { wakeOpened } from './wake-opened.js';
 
 /**
  * Changes a mail server (RFC 7396) that stands as `stored`: a compare-and-swap on its version; null when it was changed or deleted meanwhile, and then nothing is written.
@@ -36,11 +37,7 @@ export async function changeServer(
 			data: { ...columnsOf(context, stored, given, checked), version: { increment: 1 }, updatedAt: now() },
 		});
 		if (after === undefined) throw new Error('a mail server changed although it was locked');
-		// A pause is a person's, and stays.
-		await tx.gate.updateMany({
-			where: { id, tenantId, OR: [{ reason: null }, { reason: { not: 'PAUSED' } }] },
-			data: { closedUntil: null, reason: null, detail: null, probeAt: null, version: { increment: 1 }, changedAt: now() },
-		});
+		await openChanged(queryableOf(tx), after);
 		await audit(tx, context, {
 			tenantId,
 			action: 'mail-server.update',
@@ -50,7 +47,7 @@ export async function changeServer(
 		});
 		return after;
 	});
-	if (changed !== null) await wakeGate(context.db, id);
+	if (changed !== null) await wakeOpened(context.db, id);
 	return changed;
 }
 
@@ -71,24 +68,10 @@ function columnsOf({ keyring }: ServerContext, stored: StoredServer, given: Serv
 		...(given.dkim === null ? { dkimDomain: null, dkimSelector: null, dkimKeySealed: null } : {}),
 		...(dkim === null ? {} : { dkimDomain: dkim.domain, dkimSelector: dkim.selector }),
 		...(dkim === null || dkim.privateKey === null ? {} : { dkimKeySealed: sealed('dkim_key_sealed', dkim.privateKey) }),
-		...(given.ratePerMinute === undefined ? {} : { ratePerMinute: null }),
-		...(given.dailyLimit === undefined ? {} : { dailyLimit: null }),
+		...(given.ratePerMinute === undefined ? {} : { ratePerMinute: given.ratePerMinute || null }),
+		...(given.dailyLimit === undefined ? {} : { dailyLimit: given.dailyLimit || null }),
 		...(given.ambiguous === undefined ? {} : { onAmbiguous: given.ambiguous }),
 		...(given.active === undefined ? {} : { active: given.active }),
 		...(isDefault === undefined ? {} : { isDefault }),
 	};
-}
-
-async function wakeGate(db: Db, gate: string): Promise<void> {
-	try {
-		const flows = await findWaitingFlows(db.pool, gate);
-		if (flows.length > 0)
-			await wakeFlows(
-				db.pool,
-				flows.map((flowId) => ({ flowId, dueAt: null })),
-			);
-	} catch (error) {
-		// The commit stands whether or not this hint arrives: the publishers look again when the gate would have opened by itself.
-		if (troubleOf(error) === 'bug') throw error;
-	}
 }

@@ -24,11 +24,6 @@ export async function checkServer(raw: Raw, faults: Faults, rule: HostRule): Pro
 /** Checks the fields that say something by themselves, those that are there. The host is resolved. */
 export async function checkGiven(raw: Raw, faults: Faults, rule: HostRule): Promise<void> {
 	for (const field of ['name', 'username', 'password']) checkLine(raw[field], `/${field}`, faults);
-	for (const field of ['ratePerMinute', 'dailyLimit']) {
-		const value = raw[field];
-		if (typeof value === 'number' && value > 0)
-			faults.add(`/${field}`, 'not-available', 'This release has no rate limits yet: leave it out, or give null or 0.');
-	}
 	await checkHost(raw['host'], faults, rule.allowPrivateHosts);
 }
 

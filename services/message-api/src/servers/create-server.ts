@@ -72,6 +72,8 @@ export async function createServer(
 				fromName: from.name,
 				allowedFrom: [...checked.allowedFrom],
 				isDefault,
+				ratePerMinute: given.ratePerMinute || null,
+				dailyLimit: given.dailyLimit || null,
 				onAmbiguous: given.ambiguous ?? 'resend',
 				dkimDomain: dkim?.domain ?? null,
 				dkimSelector: dkim?.selector ?? null,

@@ -132,7 +132,7 @@ test.each<[string, object, string[]]>([
 		['not-one-of /security', 'unknown-field /colour', 'wrong-type /port'],
 	],
 	['a port that is none', { port: 65_536 }, ['out-of-range /port']],
-	['limits that come later', { ratePerMinute: 10, dailyLimit: 5 }, ['not-available /dailyLimit', 'not-available /ratePerMinute']],
+	['limits that are none', { ratePerMinute: -1, dailyLimit: 2_000_000_000 }, ['out-of-range /dailyLimit', 'out-of-range /ratePerMinute']],
 	['a password without a user', { password: 'x' }, ['required /username']],
 	['a user without a password', { username: 'x' }, ['required /password']],
 	[

@@ -12,8 +12,8 @@ const window = (what: string) =>
 		nullable(
 			Type.Integer({
 				minimum: 0,
-				'x-document': { maximum: 0 },
-				description: `${what}; absent, null or 0: no limit. Any other value is not available in this release.`,
+				maximum: 1_000_000_000,
+				description: `${what}, over all senders; what is above it waits, and no attempt is counted. A mail with more recipients counts as the whole limit. Absent, null or 0: no limit.`,
 			}),
 		),
 	);
@@ -43,7 +43,7 @@ const allowedFrom = Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.add
 	maxItems: 100,
 	description: 'Addresses, or `*@domain`, that mails may name as From. Default: the address of `from`.',
 });
-const WINDOWS = { ratePerMinute: window('Recipients a minute'), dailyLimit: window('Recipients a day') };
+const WINDOWS = { ratePerMinute: window('Recipients a minute'), dailyLimit: window('Recipients a day (UTC)') };
 const ambiguous = Type.Optional(
 	Type.Enum([...AMBIGUOUS], {
 		description: 'When nobody knows whether a mail was accepted: send it again, or hold it for a person. Default `resend`.',

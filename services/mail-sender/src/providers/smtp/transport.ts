@@ -52,9 +52,9 @@ export type SmtpTransport = {
 	send(mail: SmtpMail, begin?: () => Promise<boolean>, stop?: AbortSignal): Promise<Outcome>;
 	/**
 	 * Connects, encrypts, logs in and takes its leave, without a mail, on a connection of its own. Null: the server lets us in. Never rejects, and is over within the deadline
-	 * whatever the server does.
+	 * whatever the server does, or as soon as `stop` is aborted.
 	 */
-	probe(): Promise<Refusal | null>;
+	probe(stop?: AbortSignal): Promise<Refusal | null>;
 	/** Takes no more mail, waits for those that are under way, and closes every connection. `abandon`: nobody waits for an answer any more, so connections in use are cut. */
 	close(abandon?: boolean): Promise<void>;
 };
@@ -117,19 +117,13 @@ export function openTransport(config: SmtpConfig, options: SmtpTransportOptions)
 		mailer.close();
 		await Promise.all([...sockets.values()].map((socket) => closed(socket)));
 	};
-	const probe = async (): Promise<Refusal | null> => {
+	const probe = async (stop?: AbortSignal): Promise<Refusal | null> => {
 		if (fault !== null) return fault;
 		const [ownWatch, ownSockets] = [watchStages(config.security), new Map<number, Socket>()];
 		const prober = createTransport(connectionOptions(config, options, ownWatch, ownSockets));
-		let timer: NodeJS.Timeout | undefined;
-		const late = new Promise<Refusal>((resolve) => {
-			const text = `The log-in was not over within ${context.deadlineMs / 1_000} s.`;
-			timer = setTimeout(() => resolve(unfit('CONN', 'ETIMEDOUT', text)), context.deadlineMs);
-		});
 		const read = (error: NodemailerError): Refusal => readError(error, ownWatch, { ended: false, hide }).refusal;
 		const verified = prober.verify().then(() => null, read);
-		const refusal = await Promise.race([verified, late]);
-		clearTimeout(timer);
+		const refusal = await Promise.race([verified, tooLate(context.deadlineMs, stop)]);
 		if (refusal !== null) for (const socket of ownSockets.values()) socket.destroy();
 		return refusal;
 	};
@@ -188,6 +182,17 @@ function connectionOptions(
 		logger: watch.logger,
 		transactionLog: true,
 	};
+}
+
+/** What is said of a log-in that is not over in time, or that nobody waits for any more. */
+function tooLate(ms: number, stop: AbortSignal | undefined): Promise<Refusal> {
+	const time = AbortSignal.timeout(ms);
+	const ends = stop === undefined ? time : AbortSignal.any([time, stop]);
+	return new Promise((resolve) => {
+		const end = (): void => resolve(unfit('CONN', 'ETIMEDOUT', `The log-in was not over within ${ms / 1_000} s.`));
+		if (ends.aborted) end();
+		else ends.addEventListener('abort', end, { once: true });
+	});
 }
 
 /** A config that can send nothing says so at each mail, before anything is dialled. */
