@@ -10,6 +10,7 @@ import { eventually } from '../harness/eventually.js';
 import { CERTIFICATE } from '../harness/foreign-tls.js';
 import { type OtlpCollector, startCollector } from '../harness/otlp-collector.js';
 import { makeProcessMesh, type ProcessMesh } from '../harness/process-mesh.js';
+import { startRedis } from '../harness/redis.js';
 import { pulsarOfRun } from '../harness/run-pulsar.js';
 import { startProxy, type TcpProxy } from '../harness/tcp-proxy.js';
 import { CONTENTS as C, SECRETS as S } from './marks.js';
@@ -70,7 +71,9 @@ export async function startMarkedMesh(): Promise<MarkedMesh> {
 	});
 	if (proxy === undefined) throw new Error('no proxy');
 	const { apiKey, platformKey } = await bootstrap(mesh.db);
-	await mesh.startReady('message-api', 'outbox-publisher', 'mail-sender', 'dead-letter');
+	// That of the API is away, that of the sender wants its password.
+	const redis = await startRedis({ password: S.redisPassword });
+	await mesh.startReady('message-api', 'outbox-publisher', ['mail-sender', { REDIS_URL: redis.url }], 'dead-letter');
 	const watched = await watchTopics(mesh.namespace);
 	const said: Said = { answers: [], refusals: [], admin: { readiness: [], metrics: [] }, messages: watched.messages };
 	const through = proxy;
@@ -101,6 +104,7 @@ export async function startMarkedMesh(): Promise<MarkedMesh> {
 			await watched.witness.close();
 			await mesh.close();
 			await through.close();
+			await redis.stop();
 			await collector.close();
 			rmSync(folder, { recursive: true, force: true });
 		},

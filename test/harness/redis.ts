@@ -18,10 +18,11 @@ export type TestRedis = {
 	stop(): Promise<void>;
 };
 
-/** Starts a fresh Redis on a free port; it ends with this process. Rejects with its output when it does not start. */
-export async function startRedis(): Promise<TestRedis> {
+/** Starts a fresh Redis on a free port, which asks for a password where one is given; it ends with this process. Rejects with its output when it does not start. */
+export async function startRedis({ password }: { password?: string } = {}): Promise<TestRedis> {
 	const port = await freePort();
-	let server = await run(port);
+	const more = password === undefined ? [] : ['--requirepass', password];
+	let server = await run(port, more);
 	const kill = async (): Promise<void> => {
 		if (server.exitCode !== null || server.signalCode !== null) return;
 		const ended = once(server, 'exit');
@@ -29,19 +30,19 @@ export async function startRedis(): Promise<TestRedis> {
 		await ended;
 	};
 	return {
-		url: `redis://127.0.0.1:${port}`,
+		url: `redis://${password === undefined ? '' : `:${password}@`}127.0.0.1:${port}`,
 		kill,
 		pause: () => void server.kill('SIGSTOP'),
 		resume: () => void server.kill('SIGCONT'),
 		restart: async () => {
-			server = await run(port);
+			server = await run(port, more);
 		},
 		stop: kill,
 	};
 }
 
-async function run(port: number): Promise<ChildProcess> {
-	const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', tmpdir()];
+async function run(port: number, more: readonly string[]): Promise<ChildProcess> {
+	const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', tmpdir(), ...more];
 	const server = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
 	endWithUs(server);
 	const lines: string[] = [];

@@ -74,7 +74,7 @@ export { noteErrors } from './statements/note-errors.js';
 export { noteKeyUse } from './statements/note-key-use.js';
 export { openChanged } from './statements/open-changed.js';
 export { endTrials, openGates } from './statements/open-gates.js';
-export { pauseGate, pauseRoute, resumeGate, resumeRoute } from './statements/pause-gate.js';
+export { pauseGate, pauseRoute, resumeGate, resumeRoute, tryGate } from './statements/pause-gate.js';
 export { endProbe, type ProbeEnd, takeDueProbes } from './statements/probe-gates.js';
 export { putOffFlows } from './statements/put-off-flows.js';
 export { removeEntry } from './statements/remove-entry.js';

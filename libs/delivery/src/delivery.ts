@@ -44,7 +44,7 @@ const SETTLE_MS = 20;
 /** The rate windows are asked again at least this often while they are away: asking costs little, and every sender waits for it. */
 const LIMITS_MS = 2_000;
 
-/** Makes a delivery for one channel. Messages wait in a line for each provider config; a slot is free again when the provider has answered, before the settlement. */
+/** Makes a delivery for one channel. Messages wait in a line for each provider config; a slot is free again when the provider has answered, before the settlement; when it let nobody in, once its gate knows. */
 export function createDelivery(options: DeliveryOptions): Delivery {
 	let quiet = false;
 	const stopping = (): boolean => quiet;
@@ -122,14 +122,19 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 	const fly = (one: Claimed): void => {
 		const { configId } = one.message;
 		lines.depart(configId);
+		const land = (): void => {
+			const starving = lines.land(configId);
+			if (lines.waiting > 0) claims.wake(starving);
+		};
 		const flight = sendClaimed(context, one)
 			// Whatever breaks here, the slot is given back.
 			.catch((error: unknown) => giveUp(context, [one.message], error).then(() => null))
 			.then((ended) => {
 				sending.delete(flight);
-				if (ended !== null) settlements.add(ended);
-				const starving = lines.land(configId);
-				if (lines.waiting > 0) claims.wake(starving);
+				// Who found the door shut keeps its slot until the gate knows of it: else the next one runs against it meanwhile.
+				const isShut = ended !== null && (ended.verdict.kind === 'close' || ended.verdict.kind === 'strike');
+				if (ended !== null) settlements.add(isShut ? { ...ended, onJudged: land } : ended);
+				if (!isShut) land();
 			});
 		sending.add(flight);
 	};

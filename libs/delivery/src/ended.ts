@@ -13,4 +13,6 @@ export type Ended = {
 	/** What it says about its config's gate, and the provider's words when they are about the provider. */
 	readonly verdict: GateVerdict;
 	readonly refusal: Refusal | null;
+	/** Called once its gate knows of it, before it is settled. */
+	readonly onJudged?: () => void;
 };

@@ -15,7 +15,9 @@ export async function settleEnded(context: DeliveryContext, items: readonly Ende
 	const once = new Map(items.map((item) => [item.record.id, item]));
 	const again = items.filter((item) => once.get(item.record.id) !== item);
 	if (again.length > 0) await settleEnded(context, again);
-	await settleApart(context, await judged(context, [...once.values()]));
+	const found = await judged(context, [...once.values()]);
+	for (const { onJudged } of found) onJudged?.();
+	await settleApart(context, found);
 }
 
 /** When a gate cannot be moved its attempts are settled all the same: each by itself. */

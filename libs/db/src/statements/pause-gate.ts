@@ -28,6 +28,18 @@ export async function resumeGate(client: Queryable, gate: { id: string; tenantId
 	return rows.length > 0;
 }
 
+/** Opens half what a failure of its provider has closed, so that one message shows how it is now. False: it is not closed, or not for that. Its flows are to be woken. */
+export async function tryGate(client: Queryable, gate: { id: string; tenantId: string }): Promise<boolean> {
+	const { rows } = await client.query({
+		name: 'try-gate',
+		text: `
+			update gate set closed_until = null, reason = null, detail = null, probe_at = null, trial_until = null, half_open = true, version = version + 1, changed_at = now()
+			where id = $1::uuid and tenant_id = $2::uuid and closed_until > now() and reason not in ('PAUSED', 'RATE') returning id`,
+		values: [gate.id, gate.tenantId],
+	});
+	return rows.length > 0;
+}
+
 /** Pauses a route for all, in the caller's transaction; its gate is made when it is paused for the first time. False: it is paused already. `platformId`: whose it is. */
 export async function pauseRoute(
 	client: Queryable,

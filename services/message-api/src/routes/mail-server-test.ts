@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { tryGate } from '@tidings/db';
 import { LIMITS } from '@tidings/model';
 import { callerOf, type Operation, operation, refusalOfTenant } from '@tidings/runtime';
 import { Type } from 'typebox';
@@ -6,6 +7,7 @@ import { beginChecks, refuseFaulty } from '../checks/faults.js';
 import { readMailbox } from '../mail/read-mailbox.js';
 import { findServer } from '../servers/find-server.js';
 import { testServer } from '../servers/test-server.js';
+import { wakeOpened } from '../servers/wake-opened.js';
 import { answerOf, readIdempotencyKey, storedOr } from '../submission.js';
 import { type ServersContext, shared, tierOf } from './mail-server-shape.js';
 
@@ -35,7 +37,7 @@ export function testOperation({ db, acceptor, metrics }: ServersContext): Operat
 		operationId: 'testMailServer',
 		summary: 'Send a test mail through a mail server',
 		description:
-			'The mail goes through the mesh as any other, with one attempt, also when the server is not active. `GET /v1/messages/{id}` tells how it ended: SENT, or DEAD_LETTER or FAILED with the words of the server, such as those about a wrong password.',
+			'The mail goes through the mesh as any other, with one attempt, also when the server is not active. `GET /v1/messages/{id}` tells how it ended: SENT, or DEAD_LETTER or FAILED with the words of the server, such as those about a wrong password. Where a failure has shut the gate of the server, it is opened half: one mail goes first, this one or an older one that waits. What is paused stays so, and the test waits, too.',
 		body: Body,
 		bodyOptional: true,
 		collectsFaults: true,
@@ -65,6 +67,8 @@ export function testOperation({ db, acceptor, metrics }: ServersContext): Operat
 			}
 			const [id = ''] = accepted.ids;
 			request.span?.set({ 'tidings.record.id': id });
+			// Whoever tests wants to know how it is now.
+			if (!replayed && (await tryGate(db.pool, server))) await wakeOpened(db, server.id);
 			reply.code(202).header('location', `/v1/messages/${id}`);
 			return { id, status: 'PENDING', createdAt: accepted.createdAt };
 		},

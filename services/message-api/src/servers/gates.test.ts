@@ -130,6 +130,19 @@ test('a gate that failures had closed is opened half, by a person and by a chang
 	expect((await act(other, 'resume')).body.gate.state).toBe('OPEN');
 });
 
+test('a test tries what a failure has closed, and waits where a person has paused', async () => {
+	const id = await newServer();
+	const asked = async (): Promise<string> => {
+		expect((await act(id, 'test')).status).toBe(202);
+		return (await state(id)).gate.state;
+	};
+	expect(await asked()).toBe('OPEN');
+	await close(id, CLOSED);
+	expect(await asked()).toBe('HALF_OPEN');
+	await act(id, 'pause');
+	expect(await asked()).toBe('CLOSED');
+});
+
 test('a change of a paused server leaves it paused', async () => {
 	const id = await newServer();
 	await act(id, 'pause');
