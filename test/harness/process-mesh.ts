@@ -92,7 +92,7 @@ export const PRODUCTION_SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /** What stands in every mail and must stand in no line. */
-const SECRETS = ['secret-mailbox', 'Secret subject', 'Secret body'] as const;
+export const SECRETS = ['secret-mailbox', 'Secret subject', 'Secret body'] as const;
 
 /** Makes a mesh with its first tenant; its API and its mail server come with the first `start('message-api')` and `addServer()`. */
 export async function makeProcessMesh(options: ProcessMeshOptions = {}): Promise<ProcessMesh> {
@@ -111,7 +111,7 @@ export async function makeProcessMesh(options: ProcessMeshOptions = {}): Promise
 		BROKER_NAMESPACE: namespace.namespace,
 		PULSAR_ADMIN_URL: new URL(given.brokerUrl.replace(/^ws/, 'http')).origin,
 		TIDINGS_SECRET_KEYS: `k1:${randomBytes(32).toString('base64')}`,
-		REDIS_URL: redisOfRun(),
+		REDIS_URL: options.settings?.['REDIS_URL'] ?? redisOfRun(),
 		TIDINGS_FAILPOINTS: failpoints.folder,
 		...QUICK_SETTINGS,
 		...options.settings,

@@ -28,7 +28,14 @@ export type SinkScript = {
 };
 
 /** One mail that the sink has accepted: the envelope, and the bytes between DATA and the dot with dots unstuffed. */
-export type SinkMail = { readonly messageId: string; readonly from: string; readonly to: readonly string[]; readonly raw: Buffer };
+export type SinkMail = {
+	readonly messageId: string;
+	readonly from: string;
+	readonly to: readonly string[];
+	readonly raw: Buffer;
+	/** When it was accepted. */
+	readonly at?: Date;
+};
 
 /** A mail server that keeps every mail it accepts, in the order in which it accepted them. */
 export type SmtpSink = {
@@ -182,7 +189,7 @@ async function takeBody(socket: Socket, input: Input, sink: Sink, { from, to }: 
 	if (verdict.kind === 'refuse') return say(socket, refusal(verdict));
 	if (verdict.kind === 'close' && verdict.kept !== true) return void socket.destroy();
 	const messageId = /^message-id:\s*(<[^>]*>)/im.exec(raw.toString('latin1').split('\r\n\r\n', 1)[0] ?? '')?.[1] ?? '';
-	sink.mails.push({ messageId, from: from ?? '', to, raw });
+	sink.mails.push({ messageId, from: from ?? '', to, raw, at: new Date() });
 	if (verdict.kind === 'close') return void socket.destroy();
 	if (sink.options.thinkMs !== undefined) await new Promise((resolve) => setTimeout(resolve, sink.options.thinkMs));
 	say(socket, `250 2.0.0 kept as ${sink.mails.length}`);

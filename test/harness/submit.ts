@@ -18,6 +18,8 @@ export type Submitter = {
 	submit(change?: MailChange, options?: { key?: string; within?: number }): Promise<string>;
 	/** One request to any path, with a body as POST; rejects when there is no answer or no success. */
 	call(path: string, body?: unknown): Promise<{ readonly status: number; readonly body: ReturnType<typeof JSON.parse> }>;
+	/** A change of a thing, whatever its version; rejects likewise. */
+	change(path: string, body: unknown): Promise<void>;
 };
 
 type Reply = { readonly status: number; readonly retryAfter: string | null; readonly text: string };
@@ -40,7 +42,7 @@ export function createSubmitter(options: {
 		const api = apis[turn++ % Math.max(1, apis.length)];
 		if (api === undefined) throw Object.assign(new Error('no API listens'), { code: 'ECONNREFUSED' });
 		const response = await fetch(api + path, {
-			method: body === undefined ? 'GET' : 'POST',
+			method: headers['if-match'] !== undefined ? 'PATCH' : body === undefined ? 'GET' : 'POST',
 			headers: {
 				authorization: `Bearer ${options.apiKey}`,
 				...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -75,6 +77,10 @@ export function createSubmitter(options: {
 			const id = await eventually(() => tryOnce(key, body), { within, what: 'a submission to be accepted' });
 			answered.push(id);
 			return id;
+		},
+		change: async (path, body) => {
+			const reply = await request(path, JSON.stringify(body), { 'if-match': '*' });
+			if (reply.status >= 300) throw new Error(`${path} was answered ${reply.status}: ${reply.text}`);
 		},
 		call: async (path, body) => {
 			const reply = await request(path, body === undefined ? undefined : JSON.stringify(body), {});
