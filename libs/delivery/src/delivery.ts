@@ -9,7 +9,6 @@ import type { Ended } from './ended.js';
 import { createEnding } from './ending.js';
 import { newGateMemory } from './gate-memory.js';
 import { giveUp } from './give-up.js';
-import { handBackMessages } from './hand-back-messages.js';
 import { createLines } from './lines.js';
 import type { DeliveryMessage, HeldMessage, LinedMessage } from './message.js';
 import { passWindows } from './pass-windows.js';
@@ -100,24 +99,12 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 		return taken.length;
 	});
 	const claim = async (taken: readonly LinedMessage[]): Promise<void> => {
-		const through = await pass(taken);
+		const through = await passWindows(context, lines, taken);
 		const claimed = through.length === 0 ? [] : await claimWaiting(context, through);
 		const mine = new Set(claimed.map((one) => one.message));
 		for (const message of taken) if (!mine.has(message)) lines.release(message.configId);
 		for (const one of claimed) fly(one);
 		if (lines.waiting > 0) claims.wake();
-	};
-	/** What found room in its rate windows. Where there is none the whole line goes back into the tables, and waits there. */
-	const pass = async (taken: readonly LinedMessage[]): Promise<readonly LinedMessage[]> => {
-		try {
-			const { through, denied, full } = await passWindows(context, taken);
-			await handBackMessages(context, [...denied, ...[...full].flatMap((configId) => lines.drain(configId))]);
-			return through;
-		} catch (error) {
-			if (quiet) for (const message of taken) message.letGo();
-			else await giveUp(context, taken, error);
-			return [];
-		}
 	};
 	const fly = (one: Claimed): void => {
 		const { configId } = one.message;

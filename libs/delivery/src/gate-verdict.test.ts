@@ -27,6 +27,10 @@ test.each(['CONFIG', 'CONN', 'TLS', 'EHLO', 'AUTH'] as const)('a fault of the co
 	expect(verdict(no({ category: 'CONFIG', stage, code: null }))).toMatchObject({ kind: 'close', reason: 'CONFIG', seconds: null });
 });
 
+test('an unknown final no before a mail is named is about us: it closes for CONFIG, and fails one mail, not all', () => {
+	expect(verdict(no({ category: 'PERMANENT', stage: 'AUTH', code: '550' }))).toMatchObject({ kind: 'close', reason: 'CONFIG' });
+});
+
 test.each(['MAIL', 'RCPT', 'DOT'] as const)('a fault of the config at %s is about that mail: the server talks to us', (stage) => {
 	expect(verdict(no({ category: 'CONFIG', stage, code: '550' }))).toEqual({ kind: 'alive' });
 });

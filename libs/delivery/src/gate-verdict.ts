@@ -26,7 +26,8 @@ export function gateVerdict(outcome: Outcome, quotaFloorSeconds: number): GateVe
 	if (refusal === undefined || refusals.length < outcome.recipients.length) return { kind: 'alive' };
 	const every = (fits: (one: Refusal) => boolean): boolean => refusals.every(fits);
 	if (every((one) => one.category === 'AUTH')) return { kind: 'close', reason: 'AUTH', refusal, seconds: null };
-	if (every((one) => one.category === 'CONFIG' && DOOR.includes(one.stage)))
+	// A final no that no row of the table knows, said before a mail is named, is about us: `550 account disabled`.
+	if (every((one) => (one.category === 'CONFIG' || one.category === 'PERMANENT') && DOOR.includes(one.stage)))
 		return { kind: 'close', reason: 'CONFIG', refusal, seconds: null };
 	if (every((one) => (one.category === 'TRANSIENT' || one.category === 'UNKNOWN') && DOOR.includes(one.stage)))
 		return { kind: 'strike', refusal };
