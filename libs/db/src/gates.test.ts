@@ -106,6 +106,12 @@ test('a gate closes once: of several that want it, one has closed it', async () 
 	});
 });
 
+test('a config whose gate is missing gets one, so that the next attempt can close it', async () => {
+	await db.pool.query('delete from gate where id = $1', [sender.configId]);
+	expect(await close()).toEqual([]);
+	expect(await close()).toEqual([sender.configId]);
+});
+
 test('evidence about a config that has changed since closes nothing', async () => {
 	await db.pool.query('update mail_send_server_config set version = 2 where id = $1', [sender.configId]);
 	expect(await close()).toEqual([]);

@@ -21,6 +21,12 @@ export async function closeGates(pool: Queryable, closings: readonly GateClosing
 			with c as materialized (
 				select * from unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::float8[], $6::jsonb[]) as c (id, config_version, reason, detail, seconds, error)
 			),
+			-- A config without a gate could never be closed, and what it refuses would be tried without end: whoever comes next finds one.
+			missing as (
+				insert into gate (id, tenant_id, kind)
+				select c.id, s.tenant_id, 'CONFIG' from c join mail_send_server_config s on s.id = c.id where not exists (select from gate where gate.id = c.id)
+				on conflict do nothing
+			),
 			open as materialized (
 				select g.id from gate g join c using (id)
 				where (not ${IS_CLOSED} or (g.reason = 'RATE' and c.reason <> 'RATE'))
