@@ -5,9 +5,10 @@ import { DEFAULT_RETRY } from '@tidings/model';
 import { createHttpServer, httpPart, operation, startParts } from '@tidings/runtime';
 import { createLogger, createMetrics } from '@tidings/telemetry';
 import { Type } from 'typebox';
+import { setLimits } from './limits.js';
 
-// message-api in a process of its own, and beside it a server that is the same but for one thing: its route does nothing.
-const [url = ''] = process.argv.slice(2);
+// message-api in a process of its own, and beside it a server that is the same but for one thing: its route does nothing. With `limited` its tenant and its mail server have limits.
+const [url = '', limited = ''] = process.argv.slice(2);
 const log = createLogger({ service: 'bench', level: 'warn' });
 const metrics = createMetrics({ service: 'bench', version: '0', processMetrics: false });
 const db = openDb({ url, name: 'bench' });
@@ -20,6 +21,7 @@ await createServer({ db, keyring, allowPrivateHosts: true, actor: 'bench', trace
 	security: 'none',
 	from: { address: 'shop@example.com' },
 });
+if (limited !== '') await setLimits(db.pool, true);
 const api = messageApiParts({
 	db,
 	log,

@@ -4,6 +4,8 @@ export type Ratio = {
 	readonly number: number;
 	readonly name: string;
 	readonly ours: number;
+	/** The same with rate windows and a monthly quota that are never reached; must be within 10 % of `ours`. Absent: not measured. */
+	readonly limited?: number;
 	readonly limit: number;
 	readonly limitName: string;
 	readonly unit: string;

@@ -12,9 +12,9 @@ const PAUSE_MS = 20;
 const SAMPLE_MS = 5_000;
 
 /** Ratio 8: resident memory of each built service on Pulsar: idle, and over `minutes` of steady load. The largest idle one counts; the notes say each, with its growth under load. */
-export async function benchMemory(server: string, minutes: number): Promise<Ratio> {
+export async function benchMemory(server: string, redisUrl: string, minutes: number): Promise<Ratio> {
 	const pulsar = await startPulsar();
-	const mesh = await makeProcessMesh({ server, pulsar, built: true, settings: PRODUCTION_SETTINGS });
+	const mesh = await makeProcessMesh({ server, pulsar, built: true, settings: { ...PRODUCTION_SETTINGS, REDIS_URL: redisUrl } });
 	try {
 		const services = await mesh.startReady(...SERVICES);
 		await mesh.addServer();

@@ -7,22 +7,26 @@ import { createDatabase } from '../harness/database.js';
 import { createNamespace } from '../harness/namespace.js';
 import { startPulsar } from '../harness/pulsar.js';
 import { acceptRecords, makeSender, newRecord } from '../harness/records.js';
+import { eachWay, setLimits } from './limits.js';
 import { median, type Ratio, stretch } from './measure.js';
 
 const ROWS = 30_000;
-const ROUNDS = 3;
+const ROUNDS = 5;
 
 const EMBEDDED: BrokerOptions = { url: 'embedded:', namespace: 'public/default' };
 
 /** Ratio 4: claim → publish → mark to the embedded broker, against two batch updates of 500 in SQL alone over rows of the same table. The notes say it through Pulsar. */
 export async function benchRelay(server: string): Promise<Ratio> {
 	const ours: number[] = [];
+	const limited: number[] = [];
 	const limits: number[] = [];
 	const pulsar = await startPulsar();
 	const throughPulsar: number[] = [];
 	for (let round = 0; round < ROUNDS; round += 1) {
 		limits.push(await withRows(server, updateTwice));
-		ours.push(await withRows(server, (db) => relayAll(db, EMBEDDED)));
+		const { without, within } = await eachWay(round, (isBound) => withRows(server, (db) => relayAll(db, EMBEDDED), isBound));
+		ours.push(without);
+		limited.push(within);
 		const namespace = await createNamespace(pulsar.webUrl);
 		throughPulsar.push(await withRows(server, (db) => relayAll(db, { url: namespace.wsUrl, namespace: namespace.namespace })));
 	}
@@ -31,6 +35,7 @@ export async function benchRelay(server: string): Promise<Ratio> {
 		number: 4,
 		name: 'outbox relay: take, publish to the embedded broker, mark',
 		ours: median(ours),
+		limited: median(limited),
 		limit: median(limits),
 		limitName: 'two batch updates in SQL alone',
 		unit: 'entries/s',
@@ -45,12 +50,13 @@ export async function benchRelay(server: string): Promise<Ratio> {
 	};
 }
 
-async function withRows(server: string, act: (db: Db) => Promise<number>): Promise<number> {
+async function withRows(server: string, act: (db: Db) => Promise<number>, isBound = false): Promise<number> {
 	const database = await createDatabase(server);
 	const db = openDb({ url: database.url, name: 'bench' });
 	try {
 		// A hundred flows, so that a turn takes from many.
 		const senders = await Promise.all(Array.from({ length: 100 }, () => makeSender(db)));
+		if (isBound) await setLimits(db.pool, true);
 		for (let n = 0; n < ROWS; n += 1_000)
 			await acceptRecords(
 				db,

@@ -4,6 +4,7 @@ import { createNamespace } from '../harness/namespace.js';
 import { startPulsar } from '../harness/pulsar.js';
 import { acceptRecords, makeSender, newRecord } from '../harness/records.js';
 import { startChild } from './child.js';
+import { eachWay, setLimits } from './limits.js';
 import { mailOf } from './mail.js';
 import { median, type Ratio, type Stretch } from './measure.js';
 
@@ -15,11 +16,12 @@ const ROUNDS = 3;
  * through 20 connections to the same server in a process of its own, after 1,000 mails of warm-up; CPU is user and system time of the whole process.
  * The embedded broker lives in the sender's memory, so the publisher has to work there too. `ours` is the sender alone: everything was published before
  * it started. The notes say what comes out when the publisher works along in the same process, with its usual window, as in standalone, and when the messages come from
- * Pulsar over WebSocket.
+ * Pulsar over WebSocket. With limits, the sender asks a real Redis for every batch; without, its memory.
  */
-export async function benchSend(server: string): Promise<Ratio> {
+export async function benchSend(server: string, redisUrl: string): Promise<Ratio> {
 	const limits: Stretch[] = [];
 	const ours: Stretch[] = [];
+	const limited: Stretch[] = [];
 	const along: Stretch[] = [];
 	const throughPulsar: Stretch[] = [];
 	const pulsar = await startPulsar();
@@ -29,10 +31,14 @@ export async function benchSend(server: string): Promise<Ratio> {
 		const alone = startChild('nodemailer-worker.ts', String(port), String(MAILS));
 		limits.push((await alone.next<{ sent: Stretch }>()).sent);
 		await alone.end();
-		ours.push(await sendAll(server, port, 'first'));
-		along.push(await sendAll(server, port, 'along'));
+		const { without, within } = await eachWay(round, (isBound) =>
+			sendAll(server, { port, publisher: 'first', redisUrl: isBound ? redisUrl : '', broker: [] }),
+		);
+		ours.push(without);
+		limited.push(within);
+		along.push(await sendAll(server, { port, publisher: 'along', redisUrl: '', broker: [] }));
 		const { wsUrl, namespace } = await createNamespace(pulsar.webUrl);
-		throughPulsar.push(await sendAll(server, port, 'first', wsUrl, namespace));
+		throughPulsar.push(await sendAll(server, { port, publisher: 'first', redisUrl: '', broker: [wsUrl, namespace] }));
 	}
 	await sink.end();
 	await pulsar.stop();
@@ -40,6 +46,7 @@ export async function benchSend(server: string): Promise<Ratio> {
 		number: 3,
 		name: 'accepted → SENT, per CPU-second of the mail sender',
 		ours: perCpu(ours),
+		limited: perCpu(limited),
 		limit: perCpu(limits),
 		limitName: 'nodemailer alone',
 		unit: 'mails/CPU-s',
@@ -52,6 +59,7 @@ export async function benchSend(server: string): Promise<Ratio> {
 			'through Pulsar (WebSocket)': Math.round(perCpu(throughPulsar)),
 			'ratio through Pulsar': (perCpu(throughPulsar) / perCpu(limits)).toFixed(2),
 			'ours per second': perSecond(ours),
+			'ours per second, with limits and quota': perSecond(limited),
 			'ours per second, with the publisher': perSecond(along),
 			'ours per second, through Pulsar': perSecond(throughPulsar),
 			'nodemailer per second': perSecond(limits),
@@ -62,20 +70,24 @@ export async function benchSend(server: string): Promise<Ratio> {
 const perCpu = (runs: readonly Stretch[]): number => median(runs.map((run) => run.items / run.cpuSeconds));
 const perSecond = (runs: readonly Stretch[]): number => Math.round(median(runs.map((run) => run.items / run.seconds)));
 
-/** Sends a fresh database's mails. When the publisher works: see sender-worker. */
-async function sendAll(server: string, port: number, publisher: 'first' | 'along', ...broker: readonly string[]): Promise<Stretch> {
+/** The mail server's port, when the publisher works (see sender-worker), the Redis of the limits (empty: there are none), and the broker's address and namespace (none: embedded). */
+type Way = { readonly port: number; readonly publisher: 'first' | 'along'; readonly redisUrl: string; readonly broker: readonly string[] };
+
+/** Sends a fresh database's mails. */
+async function sendAll(server: string, { port, publisher, redisUrl, broker }: Way): Promise<Stretch> {
 	const database = await createDatabase(server);
-	await acceptMails(database.url, port);
-	const worker = startChild('sender-worker.ts', database.url, String(MAILS), publisher, ...broker);
+	await acceptMails(database.url, port, redisUrl !== '');
+	const worker = startChild('sender-worker.ts', database.url, String(MAILS), publisher, redisUrl, ...broker);
 	const { sent } = await worker.next<{ sent: Stretch }>();
 	await worker.end();
 	await database.drop();
 	return sent;
 }
 
-async function acceptMails(url: string, port: number): Promise<void> {
+async function acceptMails(url: string, port: number, isBound: boolean): Promise<void> {
 	const db = openDb({ url, name: 'bench' });
 	const sender = await makeSender(db, { port });
+	if (isBound) await setLimits(db.pool, true);
 	for (let n = 0; n < MAILS; n += 500) {
 		const records = Array.from({ length: 500 }, (_, index) => newRecord(sender, { text: null, ...mailOf(n + index) }));
 		await acceptRecords(db, records);

@@ -137,12 +137,13 @@ test('connections that are cut in the middle of a turn cost nothing: each letter
 		api.db.pool.query(
 			`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'tidings-mesh' and state <> 'idle' and datname = current_database()`,
 		);
+	let cuts = 0;
 	await eventually(
 		async () => {
-			await cut();
-			return (await look(replay)).replayed > 0;
+			cuts += (await cut()).rowCount ?? 0;
+			return cuts >= 5 || (await look(replay)).replayed > 0;
 		},
-		{ what: 'a first turn' },
+		{ what: 'five cuts, or a first turn' },
 	);
 	await ended(replay);
 	expect(await look(replay)).toMatchObject({ state: 'DONE', matched: 400, replayed: 400, refused: 0, failed: 0 });
@@ -283,4 +284,39 @@ test('replays are listed newest first by state, each tenant’s own', async () =
 		).toBe(404);
 	const { body: first } = await api.call('/v1/dead-letter-replays?limit=1');
 	expect(await list(`?limit=1&cursor=${first.nextCursor}`)).toEqual([ids[0]]);
+});
+
+test('of a tenant at most five replays are RUNNING, also when many are asked for at once; a dry run and another tenant’s are always taken', async () => {
+	await giveUp(1, 'crowd');
+	const body = { filter: { type: 'crowd' } };
+	const answers = await Promise.all(Array.from({ length: 8 }, () => api.call('/v1/dead-letter-replays', { body })));
+	expect(answers.map(({ status }) => status).sort()).toEqual([...Array(5).fill(202), ...Array(3).fill(409)]);
+	expect(answers.find(({ status }) => status === 409)?.body).toMatchObject({
+		code: 'state-conflict',
+		detail: expect.stringMatching(/^5 replays of this tenant are RUNNING.* stop one/),
+	});
+	expect(
+		await one(`select count(*)::int as n from audit_event where action = 'dead-letter-replay.start' and subject_id = any($1)`, [
+			answers.map((answer) => answer.body.id ?? newId()),
+		]),
+	).toBe(5);
+	expect((await api.call('/v1/dead-letter-replays', { body: { ...body, dryRun: true } })).status).toBe(200);
+	expect((await api.call('/v1/dead-letter-replays', { key: api.platformKey, body })).status).toBe(202);
+	const running = answers.find(({ status }) => status === 202)?.body.id;
+	await api.call(`/v1/dead-letter-replays/${running}:stop`, { method: 'POST' });
+	await start(body);
+});
+
+test('a replay that is started is worked off at its rate without a poll, also when those who listen were cut off', async () => {
+	await giveUp(450, 'woken');
+	const service = await mesh.archive({ replayPollMs: 3_600_000 });
+	const cut = `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'tidings-listen' and datname = current_database()`;
+	await eventually(async () => ((await api.db.pool.query(cut)).rowCount ?? 0) > 0, { what: 'somebody who listens' });
+	const replay = await start({ filter: { type: 'woken' }, ratePerSecond: 1_000 });
+	await ended(replay);
+	expect(await look(replay)).toMatchObject({ state: 'DONE', replayed: 450 });
+	await giveUp(1, 'woken again');
+	const again = await start({ filter: { type: 'woken again' } });
+	await ended(again);
+	await service.stop();
 });

@@ -6,7 +6,7 @@ import { type MailSenderOptions, mailSenderParts } from '@tidings/mail-sender';
 import { DEFAULT_RETRY } from '@tidings/model';
 import { outboxPublisherParts, type PublisherOptions, RELAY_DEFAULTS } from '@tidings/outbox-publisher';
 import { type Part, startParts, stopParts } from '@tidings/runtime';
-import { createLogger, createMetrics } from '@tidings/telemetry';
+import { createLogger, createMetrics, type Metrics } from '@tidings/telemetry';
 import { createDatabase } from './database.js';
 
 /** The core of the mesh in this process: a database of its own, the embedded broker, publishers and senders. */
@@ -16,6 +16,8 @@ export type Mesh = {
 	readonly broker: Broker;
 	/** Every line that was logged, parsed. */
 	readonly lines: readonly Record<string, unknown>[];
+	/** Of all that works here. */
+	readonly metrics: Metrics;
 	/** Adds publishers, senders and archivers of dead letters; several of each may be at work at once. */
 	publish(change?: Partial<PublisherOptions>): Promise<Running>;
 	send(change?: Partial<MailSenderOptions>): Promise<Running>;
@@ -44,9 +46,9 @@ export const SENDER_DEFAULTS: Omit<MailSenderOptions, 'db' | 'broker' | 'log' | 
 	policyOf: () => DEFAULT_RETRY,
 };
 
-/** Makes a mesh at which nobody works yet. */
-export async function makeMesh(): Promise<Mesh> {
-	const database = await createDatabase();
+/** Makes a mesh at which nobody works yet, on a fresh database (or on `databaseUrl`, which is then not dropped). */
+export async function makeMesh(databaseUrl?: string): Promise<Mesh> {
+	const database = databaseUrl === undefined ? await createDatabase() : { url: databaseUrl, drop: async () => undefined };
 	const lines: Record<string, unknown>[] = [];
 	const log = createLogger({ service: 'test', level: 'info', destination: { write: (line: string) => void lines.push(JSON.parse(line)) } });
 	const metrics = createMetrics({ service: 'test', version: '0', processMetrics: false });
@@ -69,6 +71,7 @@ export async function makeMesh(): Promise<Mesh> {
 		url: database.url,
 		broker,
 		lines,
+		metrics,
 		publish: (change = {}) =>
 			run(
 				outboxPublisherParts({
@@ -96,7 +99,7 @@ export async function makeMesh(): Promise<Mesh> {
 					...change,
 				}),
 			),
-		archive: (change = {}) => run(deadLetterParts({ db, broker, log, metrics, ...change })),
+		archive: (change = {}) => run(deadLetterParts({ db, databaseUrl: database.url, broker, log, metrics, ...change })),
 		close: async () => {
 			for (const one of [...running].reverse()) await one.stop();
 			await broker.close();

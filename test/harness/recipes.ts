@@ -33,7 +33,13 @@ export function createRecipes(api: TestApi, owner: Owner): Readonly<Record<strin
 	const aTenant = async (): Promise<{ id: string; etag: string | null }> =>
 		tagged(await api.call('/v1/tenants', { key: api.platformKey, body: { name: newId() } }));
 	const aLetter: Recipe = async () => ({ id: await writeLetter(api, tenantId, await exhaust(api, await send())) });
+	/** Only so many of a tenant may be RUNNING. */
+	const roomForReplays: Recipe = async () => {
+		await api.db.pool.query(`update dead_letter_replay set status = 'STOPPED', finished_at = now() where status = 'RUNNING'`);
+		return {};
+	};
 	const aReplay: Recipe = async () => ({
+		...(await roomForReplays()),
 		id: (await api.call('/v1/dead-letter-replays', { key, body: { filter: { source: 'EXPIRED' } } })).body.id,
 	});
 	const aKey: Recipe = async () => ({
@@ -66,7 +72,7 @@ export function createRecipes(api: TestApi, owner: Owner): Readonly<Record<strin
 		resolveDeadLetter: aLetter,
 		discardDeadLetter: aLetter,
 		replayDeadLetter: aLetter,
-		startDeadLetterReplay: nothing,
+		startDeadLetterReplay: roomForReplays,
 		listDeadLetterReplays: nothing,
 		getDeadLetterReplay: aReplay,
 		stopDeadLetterReplay: aReplay,

@@ -22,6 +22,8 @@ export type AcceptOptions = {
 	readonly caps?: MonthlyCaps;
 	/** Looks how much room there is before anything is written, and holds it. Without it the records are written and then counted, and it is done all over when that shows a full bucket: quicker as long as there is room. */
 	readonly careful?: boolean;
+	/** Counts what it costs and refuses nobody for it; default false. */
+	readonly beyond?: boolean;
 };
 
 /** How an accepting transaction ended for each caller, in order, and what is to be warned of. */
@@ -39,11 +41,11 @@ const QUOTA_ROUNDS = 5;
 export async function acceptBatch(
 	pool: pg.Pool,
 	requests: readonly FlowingRequest[],
-	{ caps = NO_CAPS, careful = false }: AcceptOptions = {},
+	{ caps = NO_CAPS, careful = false, beyond = false }: AcceptOptions = {},
 ): Promise<AcceptOutcome> {
 	for (let round = careful ? 1 : 0; ; round += 1) {
 		try {
-			return await acceptOnce(pool, requests, { caps, careful: round > 0 });
+			return await acceptOnce(pool, requests, { caps, beyond, careful: round > 0 });
 		} catch (error) {
 			if (!isQuotaFull(error) || round >= QUOTA_ROUNDS) throw error;
 		}
@@ -88,13 +90,13 @@ function isSingleStatement(requests: readonly FlowingRequest[]): boolean {
 	);
 }
 
-async function acceptPlainly(client: pg.PoolClient, requests: readonly FlowingRequest[], { plan, caps }: Planning): Promise<void> {
+async function acceptPlainly(client: pg.PoolClient, requests: readonly FlowingRequest[], { plan, ...rule }: Planning): Promise<void> {
 	const records = requests.flatMap((request) => request.records);
 	const results = (createdAt: string): AcceptResult[] =>
 		requests.map((request) => ({ kind: 'accepted', ids: request.records.map((record) => record.id), deduplicated: [], createdAt }));
 	plan.ids = records.map((record) => record.id);
 	plan.results = results(now().toISOString());
-	const { at, warnings } = await insertRecords(client, records, caps);
+	const { at, warnings } = await insertRecords(client, records, rule);
 	plan.results = results(at.toISOString());
 	plan.warnings = warnings;
 }
@@ -109,7 +111,11 @@ function keysOf(request: FlowingRequest): string[] {
 }
 
 /** In this order: the keys, what stands under them, the room, and then everything that is written, the quota last. */
-async function acceptKeyed(client: pg.PoolClient, requests: readonly FlowingRequest[], { plan, caps, careful }: Planning): Promise<void> {
+async function acceptKeyed(
+	client: pg.PoolClient,
+	requests: readonly FlowingRequest[],
+	{ plan, careful, ...rule }: Planning,
+): Promise<void> {
 	const { held, at } = await lockKeys(client, [...new Set(requests.flatMap(keysOf))]);
 	const createdAt = at.toISOString();
 	const isFree = (request: FlowingRequest): boolean => !keysOf(request).some((key) => held.has(key));
@@ -117,7 +123,7 @@ async function acceptKeyed(client: pg.PoolClient, requests: readonly FlowingRequ
 	const stored = await findStored(client, asking);
 	const admission: Admission = {
 		...stored,
-		rooms: careful ? await holdRooms(client, asking, caps) : null,
+		rooms: careful && !rule.beyond ? await holdRooms(client, asking, rule.caps) : null,
 		taken: new Set(),
 		fresh: [],
 	};
@@ -130,7 +136,7 @@ async function acceptKeyed(client: pg.PoolClient, requests: readonly FlowingRequ
 		'accept' in one && one.key !== null ? [{ key: one.key, response: { ...one.accept, createdAt } }] : [],
 	);
 	if (answers.length > 0) await insertAnswers(client, answers);
-	plan.warnings = fresh.length > 0 ? (await insertRecords(client, fresh, caps)).warnings : [];
+	plan.warnings = fresh.length > 0 ? (await insertRecords(client, fresh, rule)).warnings : [];
 	plan.ids = fresh.map((record) => record.id);
 	plan.results = plans.map((one) => ('accept' in one ? { kind: 'accepted', ...one.accept, createdAt } : one));
 }

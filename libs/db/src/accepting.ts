@@ -1,4 +1,4 @@
-import type { Channel, Lane, QuotaChannel, QuotaLevel, Route } from '@tidings/model';
+import type { Channel, Lane, MonthlyCaps, QuotaChannel, QuotaLevel, Route } from '@tidings/model';
 
 /** A recipient of a record to be accepted. */
 export type NewRecipient = {
@@ -77,6 +77,14 @@ export type AcceptResult =
 	/** A twin holds one of the keys right now. */
 	| { readonly kind: 'in-flight' }
 	| ({ readonly kind: 'over-quota' } & QuotaRefusal);
+
+/** How records are counted. */
+export type QuotaRule = {
+	/** The caps of tenants for whom nothing is set. */
+	readonly caps: MonthlyCaps;
+	/** Counted, and warned of, but never refused: for what operators must hear although a quota is used up. */
+	readonly beyond: boolean;
+};
 
 /** Why a request is over the monthly quota. */
 export type QuotaRefusal = {

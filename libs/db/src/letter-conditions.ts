@@ -15,6 +15,8 @@ export type LetterFilter = {
 	readonly createdBefore?: Date;
 	/** Letters older than this one. */
 	readonly before?: string;
+	/** Letters newer than this one. */
+	readonly after?: string;
 };
 
 /** A letter's id is made when its statement runs, its time is that of the transaction's begin: they differ by this much at most. */
@@ -31,23 +33,60 @@ export type LetterConditions = {
 
 /** The conditions of a filter on a tenant's letters, of which `row` is the alias. */
 export function letterConditions(tenantId: string, filter: LetterFilter, row: string): LetterConditions {
+	return conditionsOf(tenantId, filter, {
+		row,
+		tenant: `${row}.tenant_id = $1::uuid`,
+		id: (compared) => `${row}.id ${compared}`,
+		other: (condition) => condition,
+	});
+}
+
+/**
+ * The same for a walk through dead_letter_pending, `order by tenant_id, id`, of a filter that says PENDING. No other index can serve what is written so: statistics that are older than a flood of letters
+ * would have the planner walk those of all tenants, by the primary key or dead_letter_open.
+ */
+export function walkConditions(tenantId: string, filter: LetterFilter, row: string): LetterConditions {
+	return conditionsOf(tenantId, filter, {
+		row,
+		tenant: `${row}.tenant_id >= $1::uuid and ${row}.tenant_id <= $1::uuid`,
+		id: (compared) => {
+			const [operator, parameter] = compared.split(' ');
+			return `(${row}.tenant_id, ${row}.id) ${operator} ($1::uuid, ${parameter})`;
+		},
+		// As selective as before to the planner, and of no use to an index.
+		other: (condition) => `(${condition}) is true`,
+	});
+}
+
+/** How the columns are written that indexes begin with. */
+type Form = {
+	readonly row: string;
+	readonly tenant: string;
+	/** `compared`: an operator and a parameter. */
+	readonly id: (compared: string) => string;
+	/** A condition on another column that an index has. */
+	readonly other: (condition: string) => string;
+};
+
+function conditionsOf(tenantId: string, filter: LetterFilter, { row, tenant, id, other }: Form): LetterConditions {
 	const values: unknown[] = [tenantId];
-	const conditions = [`${row}.tenant_id = $1::uuid`];
+	const conditions = [tenant];
 	const where: LetterConditions['where'] = (value, condition) => {
 		if (value === undefined) return;
 		values.push(value);
 		conditions.push(condition(`$${values.length}`));
 	};
-	where(filter.before, (p) => `${row}.id < ${p}::uuid`);
+	where(filter.before, (p) => id(`< ${p}::uuid`));
+	where(filter.after, (p) => id(`> ${p}::uuid`));
 	where(filter.status, (p) => `${row}.status = ${p}`);
-	where(filter.source, (p) => `${row}.source = ${p}`);
+	where(filter.source, (p) => other(`${row}.source = ${p}`));
 	where(filter.channel, (p) => `${row}.channel = ${p}`);
 	where(filter.category, (p) => `${row}.category = ${p}`);
 	where(filter.type, (p) => `${row}.type = ${p}`);
 	where(filter.text && `%${filter.text.replaceAll(/[\\%_]/g, '\\$&')}%`, (p) => `(${row}.error ilike ${p} or ${row}.type ilike ${p})`);
-	where(filter.createdAfter, (p) => `${row}.created_at >= ${p}::timestamptz`);
-	where(filter.createdAfter && idAt(new Date(filter.createdAfter.getTime() - SLACK_MS)), (p) => `${row}.id >= ${p}::uuid`);
-	where(filter.createdBefore, (p) => `${row}.created_at < ${p}::timestamptz`);
-	where(filter.createdBefore && idAt(new Date(filter.createdBefore.getTime() + SLACK_MS)), (p) => `${row}.id < ${p}::uuid`);
+	where(filter.createdAfter, (p) => other(`${row}.created_at >= ${p}::timestamptz`));
+	where(filter.createdAfter && idAt(new Date(filter.createdAfter.getTime() - SLACK_MS)), (p) => id(`>= ${p}::uuid`));
+	where(filter.createdBefore, (p) => other(`${row}.created_at < ${p}::timestamptz`));
+	where(filter.createdBefore && idAt(new Date(filter.createdBefore.getTime() + SLACK_MS)), (p) => id(`< ${p}::uuid`));
 	return { values, where, text: () => conditions.join(' and ') };
 }

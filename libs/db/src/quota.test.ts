@@ -159,6 +159,27 @@ test.each([['Etc/UTC'], ['Pacific/Kiritimati'], ['Etc/GMT+12']])(
 	},
 );
 
+test('what counts beyond a quota is never refused, is warned of by the cap that holds, and leaves no room for others', async () => {
+	await newSender();
+	const beyond = { caps: capped(1), beyond: true };
+	const first = await accept([mails(2)], beyond);
+	expect([kindsOf(first), first.warnings.map((one) => [one.level, one.used, one.cap])]).toEqual([
+		['accepted'],
+		[
+			[80, 2, 1],
+			[100, 2, 1],
+		],
+	]);
+	expect(kindsOf(await accept([mails(1)], { caps: capped(1) }))).toEqual(['over-quota']);
+	const second = await accept([mails(3, { dedupeKey: null }), mails(1, { dedupeKey: 'beyond:MAIL:x' })], { ...beyond, careful: true });
+	expect([kindsOf(second), second.warnings]).toEqual([['accepted', 'accepted'], []]);
+	expect([await usage(), await recount()]).toEqual([[expect.objectContaining({ used: 6, cap: 6 })], 6]);
+	expect(kindsOf(await accept([mails(2)], { caps: capped(9) }))).toEqual(['accepted']);
+	expect(await usage()).toMatchObject([{ used: 8, cap: 9 }]);
+	expect(kindsOf(await accept([mails(1)], { beyond: true }))).toEqual(['accepted']);
+	expect(await usage()).toMatchObject([{ used: 9, cap: null }]);
+});
+
 test('without a cap everything is counted and nothing refused or warned of', async () => {
 	await newSender();
 	const outcome = await accept([mails(250), mails(250)], {});

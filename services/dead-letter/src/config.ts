@@ -1,9 +1,9 @@
-import { BROKER_RULES, BROKER_SETTINGS, loadConfig, SERVICE_SETTINGS } from '@tidings/runtime';
+import { BROKER_RULES, BROKER_SETTINGS, loadConfig, QUOTA_SETTINGS, SERVICE_SETTINGS } from '@tidings/runtime';
 import { type Static, Type } from 'typebox';
 import { ALERT_SETTINGS } from './alert-recipients.js';
 
 /** The settings of the dead-letter service. */
-export const DEAD_LETTER_SETTINGS = { ...SERVICE_SETTINGS, ...BROKER_SETTINGS, ...ALERT_SETTINGS };
+export const DEAD_LETTER_SETTINGS = { ...SERVICE_SETTINGS, ...BROKER_SETTINGS, ...ALERT_SETTINGS, ...QUOTA_SETTINGS };
 
 const schema = Type.Object(DEAD_LETTER_SETTINGS);
 

@@ -69,7 +69,7 @@ async function start(change: Partial<DeadLetterOptions> = {}) {
 	const lines: Record<string, unknown>[] = [];
 	const log = createLogger({ service: 'test', level: 'info', destination: { write: (line: string) => void lines.push(JSON.parse(line)) } });
 	const metrics = createMetrics({ service: 'test', version: '0', processMetrics: false });
-	const parts = deadLetterParts({ db: mesh.db, broker: mesh.broker, log, metrics, ...change });
+	const parts = deadLetterParts({ db: mesh.db, databaseUrl: mesh.url, broker: mesh.broker, log, metrics, ...change });
 	const running = await startParts(parts, { log });
 	return {
 		lines,

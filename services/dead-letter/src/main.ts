@@ -1,7 +1,7 @@
 import { brokerPart, openBroker } from '@tidings/broker';
 import { dbPart, openDb } from '@tidings/db';
 import { VERSION } from '@tidings/model';
-import { brokerOptions, cannotStart, runService } from '@tidings/runtime';
+import { brokerOptions, cannotStart, monthlyCaps, runService } from '@tidings/runtime';
 import { createLogger, createMetrics, tracingPart } from '@tidings/telemetry';
 import { alertRecipients } from './alert-recipients.js';
 import { readSettings } from './config.js';
@@ -15,7 +15,15 @@ const metrics = createMetrics({ service, version: VERSION });
 const tracing = tracingPart({ service, version: VERSION, log, drainSeconds });
 const db = openDb({ url: settings.DATABASE_URL, name: service, connections: settings.TIDINGS_DATABASE_CONNECTIONS, log });
 const broker = await openBroker({ ...brokerOptions(settings), log }).catch(cannotStart(log, 78));
-const parts = deadLetterParts({ db, broker, log, metrics, recipients: alertRecipients(settings) });
+const parts = deadLetterParts({
+	db,
+	databaseUrl: settings.DATABASE_URL,
+	broker,
+	log,
+	metrics,
+	recipients: alertRecipients(settings),
+	caps: monthlyCaps(settings),
+});
 await runService({
 	name: service,
 	log,

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { beginAlerts, type Db, listAlerts, openDb } from '@tidings/db';
-import { newId } from '@tidings/model';
+import { beginAlerts, type Db, listAlerts, openDb, RECORD_TABLES } from '@tidings/db';
+import { type MonthlyCaps, NO_CAPS, newId } from '@tidings/model';
 import { createLogger, createMetrics } from '@tidings/telemetry';
 import { createDatabase, type TestDatabase } from '../../../test/harness/database.js';
 import { alertRecipients } from './alert-recipients.js';
@@ -30,7 +30,8 @@ beforeAll(async () => {
 afterEach(async () => {
 	await db.pool.query('delete from dead_letter_alert');
 	await db.pool.query('delete from dead_letter_message');
-	for (const table of ['send_record', 'send_state', 'send_payload', 'send_recipient', 'outbox_entry', 'dedupe_key'])
+	lines.length = 0;
+	for (const table of ['tenant_message_quota', 'tenant_message_usage', ...RECORD_TABLES, 'outbox_entry', 'dedupe_key'])
 		await db.pool.query(`delete from ${table}`);
 });
 afterAll(async () => {
@@ -39,11 +40,13 @@ afterAll(async () => {
 });
 
 const metrics = createMetrics({ service: 'test', version: '0', processMetrics: false });
-const log = createLogger({ service: 'test', level: 'info', destination: { write: () => undefined } });
+const lines: Record<string, unknown>[] = [];
+const log = createLogger({ service: 'test', level: 'info', destination: { write: (line: string) => void lines.push(JSON.parse(line)) } });
 
 /** As the service does it: in the middle of a test a cause may be told of again only where it says so. */
-const alert = (more: { everySeconds?: number; recipients?: readonly string[]; settleSeconds?: number } = {}): Promise<void> =>
-	sendAlerts({ db, log, metrics, recipients: ['ops@example.com', 'night@example.com'], settleSeconds: 0, ...more });
+const alert = (
+	more: { everySeconds?: number; recipients?: readonly string[]; settleSeconds?: number; caps?: MonthlyCaps } = {},
+): Promise<void> => sendAlerts({ db, log, metrics, recipients: ['ops@example.com', 'night@example.com'], settleSeconds: 0, ...more });
 
 async function letters(
 	count: number,
@@ -134,11 +137,29 @@ test('a tenant that gives its own messages the type of such a mail hides nothing
 	expect((await mails()).map(({ subject }) => subject)).toEqual(['[Tidings] 2 new dead letters: SEND_EXHAUSTED, AUTH']);
 });
 
+test('a mail to operators counts in the platform’s quota and is accepted also when that is used up; what it uses up is warned of', async () => {
+	await letters(1, { category: 'AUTH' });
+	await alert({ caps: { ...NO_CAPS, MAIL: 2 } });
+	await db.pool.query(`insert into tenant_message_quota (tenant_id, channel, cap) values ($1, 'MAIL', 0)`, [platformId]);
+	await letters(1, { category: 'CONFIG' });
+	await alert();
+	expect(await mails()).toHaveLength(2);
+	const { rows } = await db.pool.query('select tenant_id, used::int from tenant_message_usage');
+	expect(rows).toEqual([{ tenant_id: platformId, used: 4 }]);
+	expect(lines.filter(({ level }) => level === 'warn')).toMatchObject([
+		{ tenantId: platformId, percent: 80, used: 2, cap: 2, msg: 'monthly quota nearly used up' },
+		{ tenantId: platformId, percent: 100, used: 2, cap: 2, msg: 'monthly quota used up' },
+	]);
+	expect(await metrics.registry.metrics()).toContain('tidings_quota_warnings_total{channel="mail",level="100"} 1');
+});
+
 test('of several services that look at once one tells', async () => {
 	await letters(5, { category: 'AUTH' });
-	await Promise.allSettled(Array.from({ length: 6 }, () => alert()));
+	const told = async (): Promise<number> => lines.filter(({ msg }) => msg === 'operators are told of dead letters').length;
+	await Promise.all(Array.from({ length: 6 }, () => alert()));
+	expect([await told(), (await mails()).length]).toEqual([1, 1]);
 	await alert();
-	expect(await mails()).toHaveLength(1);
+	expect([await told(), (await mails()).length]).toEqual([1, 1]);
 	expect(await listAlerts(db.pool)).toEqual([]);
 });
 

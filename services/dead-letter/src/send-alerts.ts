@@ -1,4 +1,5 @@
-import { type Alert, acceptBatch, beginAlerts, type Db, endAlert, listAlerts, wakeFlows } from '@tidings/db';
+import { type Alert, acceptBatch, beginAlerts, type Db, endAlert, listAlerts, tellWarnings, wakeFlows } from '@tidings/db';
+import { type MonthlyCaps, NO_CAPS } from '@tidings/model';
 import type { Logger, Metrics } from '@tidings/telemetry';
 import { composeAlert } from './compose-alert.js';
 import { findAlertServer } from './find-alert-server.js';
@@ -14,6 +15,8 @@ export type AlertOptions = {
 	readonly settleSeconds?: number;
 	/** A cause is told of at most once in so many seconds; default 15 minutes. */
 	readonly everySeconds?: number;
+	/** The monthly caps of whom nothing is set for, also of the platform; default: none. Such mails count, but are never refused for a quota. */
+	readonly caps?: MonthlyCaps;
 };
 
 const SETTLE_SECONDS = 15;
@@ -31,27 +34,32 @@ export async function sendAlerts(options: AlertOptions): Promise<void> {
 	if (alerts.length === 0) return;
 	for (const alert of alerts) {
 		// All were closed meanwhile: there is nothing to do for anybody.
-		if (alert.fresh > 0) await tell(options, alert);
-		await endAlert(db.pool, alert);
+		if (alert.fresh === 0 || (await tell(options, alert))) await endAlert(db.pool, alert);
 	}
 }
 
-async function tell({ db, log, metrics, recipients }: AlertOptions, alert: Alert): Promise<void> {
+/** Whether the mail is accepted, by whomever. Not, while another service is about to accept it. */
+async function tell({ db, log, metrics, recipients, caps = NO_CAPS }: AlertOptions, alert: Alert): Promise<boolean> {
 	const server = await findAlertServer(db);
 	if (server === null)
 		throw new Error(
 			'operators cannot be told of dead letters: the platform has no active default mail server. Make one with a key of the platform',
 		);
 	const record = { ...composeAlert(alert, { server, recipients }), flowId: server.flowId };
+	// A quota that is used up is one more thing that operators must hear of.
 	const {
 		results: [result],
-	} = await acceptBatch(db.pool, [{ records: [record], idempotency: null }]);
+		warnings,
+	} = await acceptBatch(db.pool, [{ records: [record], idempotency: null }], { caps, beyond: true });
+	tellWarnings(warnings, { log, metrics });
+	if (result?.kind === 'in-flight') return false;
 	if (result?.kind !== 'accepted') throw new Error(`a mail about dead letters was not accepted: ${result?.kind ?? 'no answer'}`);
-	if (result.deduplicated.length > 0) return;
+	if (result.deduplicated.length > 0) return true;
 	metrics.deadLetterAlertsTotal.inc({ source: alert.source });
 	log.info(
 		{ source: alert.source, category: alert.category, fresh: alert.fresh, recordId: record.id },
 		'operators are told of dead letters',
 	);
 	await wakeFlows(db.pool, [{ flowId: server.flowId, dueAt: null }]);
+	return true;
 }

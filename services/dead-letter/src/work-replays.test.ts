@@ -84,6 +84,7 @@ test('an id of zeros is an id like any other: it is not there', async () => {
 	const id = await start(tenants[0], { kind: 'ids', ids: ['00000000-0000-0000-0000-000000000000', newId()] });
 	await work();
 	expect(await findReplay(db.pool, tenants[0], id)).toMatchObject({ status: 'DONE', matched: 2, refusals: { 'not-found': 2 } });
+	expect(await metrics.registry.metrics()).toMatch(/^tidings_dead_letter_actions_total\{action="replay",result="refused"\} [1-9]/m);
 });
 
 test('while one service has a replay another takes nothing of it', async () => {

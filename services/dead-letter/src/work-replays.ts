@@ -43,9 +43,9 @@ async function work(options: ReplayOptions, due: Due): Promise<boolean> {
 }
 
 function report(turn: ReplayTurn, { id, tenantId }: Due, { metrics, log }: ReplayOptions): void {
-	metrics.deadLettersReplayedTotal.inc({ outcome: 'replayed' }, turn.replayed);
-	metrics.deadLettersReplayedTotal.inc({ outcome: 'refused' }, turn.refused);
-	metrics.deadLettersReplayedTotal.inc({ outcome: 'failed' }, turn.failed);
+	metrics.deadLetterActionsTotal.inc({ action: 'replay', result: 'done' }, turn.replayed);
+	metrics.deadLetterActionsTotal.inc({ action: 'replay', result: 'refused' }, turn.refused);
+	metrics.deadLetterActionsTotal.inc({ action: 'replay', result: 'failed' }, turn.failed);
 	for (const { letterId, error } of turn.faults)
 		log.error({ replayId: id, tenantId, letterId, err: error }, 'a letter could not be replayed and is left out');
 	if (turn.end !== null) log.info({ replayId: id, tenantId, end: turn.end }, 'a replay of dead letters ended');

@@ -6,6 +6,7 @@ import {
 	type NewRecord,
 	type QuotaRefusal,
 	type QuotaWarning,
+	tellWarnings,
 	troubleOf,
 } from '@tidings/db';
 import { type MonthlyCaps, NO_CAPS, now, Problem } from '@tidings/model';
@@ -13,7 +14,6 @@ import { channelLabel, detached, type Logger, type Metrics } from '@tidings/tele
 import { createAcceptQueue, type PendingRequest, type WaitingCaller } from './accept-queue.js';
 import { createFillFlows } from './flow-ids.js';
 import { rememberFullQuotas } from './quota/remember-full.js';
-import { tellWarnings } from './quota/tell-warnings.js';
 import { createWaker, type Waker } from './wake-after-commit.js';
 
 /** Accepts requests of many callers at once. */

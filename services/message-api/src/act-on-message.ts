@@ -1,5 +1,6 @@
 import { type Db, DEFAULT_AGE_SECONDS, type PrismaTx, queryableOf, type RecordChange, transition, troubleOf } from '@tidings/db';
 import { newId, type SendAct, type SendStatus } from '@tidings/model';
+import { holdSendingTenant } from './hold-sending-tenant.js';
 import { wakeNow } from './wake-now.js';
 
 /** Who acts, and with what. */
@@ -48,7 +49,7 @@ export type ActPlan =
 
 /**
  * Runs one act on one message: read, decide, compare-and-swap, companions and audit in one transaction; the publishers are woken after the commit.
- * When the swap is lost, the act is decided anew on what the record has become; after three losses the caller is told the state.
+ * What would send it again throws a `Problem` while its tenant is being deleted. When the swap is lost, the act is decided anew on what the record has become; after three losses the caller is told the state.
  */
 export async function actOnMessage(
 	context: ActContext,
@@ -84,6 +85,7 @@ async function attempt(
 		if (record === null) return { kind: 'not-found' };
 		const planned = plan(record);
 		if ('refuse' in planned) return planned.refuse;
+		if (planned.to === 'RETRY' || planned.to === 'PENDING') await holdSendingTenant(queryableOf(tx), key.tenantId);
 		if (!(await transition(tx, act, record, planned.to, { ...planned.change, now: record.now })))
 			return { kind: 'lost', status: record.status };
 		wake = (await planned.also(tx)).wake;

@@ -107,7 +107,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 			...messageDetailOperations(db),
 			...messageActOperations(db),
 			...deadLetterOperations(db),
-			...deadLetterActOperations(db),
+			...deadLetterActOperations({ db, metrics }),
 			...replayOperations(db),
 			...mailServerOperations({ ...options, servers }),
 			...tenantOperations(tenants),

@@ -190,6 +190,31 @@ test('a retry of the message and a replay of its letter act once', async () => {
 	expect([200, 409]).toContain(replayed?.status);
 	expect(await state(id)).toMatchObject({ status: 'RETRY', budgetMax: 6 });
 	expect(await entries(id)).toHaveLength(1);
+	// A retry of what is RETRY already changes nothing, and may be told beside the replay that came before it.
+	const moves = (await audits(id)).filter(([, detail]) => (detail as { from: string }).from === 'DEAD_LETTER');
+	expect(moves).toHaveLength(1);
+	expect(await audits(letterId)).toHaveLength(replayed?.status === 200 ? 1 : 0);
+	expect((await api.call(`/v1/dead-letters/${letterId}`)).body.resolution).toBe(replayed?.status === 200 ? 'replayed' : 'retried');
+});
+
+test('each act on a letter is counted by what became of it, and what is not there is not', async () => {
+	const counts = async (): Promise<Record<string, number>> => {
+		const page = await api.metrics.registry.metrics();
+		const rows = page.matchAll(/^tidings_dead_letter_actions_total\{action="(\w+)",result="(\w+)"\} (\d+)$/gm);
+		return Object.fromEntries([...rows].map(([, action, result, n]) => [`${action} ${result}`, Number(n)]));
+	};
+	const before = await counts();
+	for (const verb of ['resolve', 'discard', 'replay']) {
+		const { letterId } = await end('DEAD_LETTER');
+		for (const _ of [1, 2, 3]) await act(letterId, verb);
+		await act(newId(), verb);
+	}
+	const after = await counts();
+	const risen = Object.entries(after).map(([key, n]) => [key, n - (before[key] ?? 0)]);
+	expect(Object.fromEntries(risen)).toEqual({
+		...{ 'resolve done': 1, 'discard done': 1, 'replay done': 1, 'resolve refused': 2, 'discard refused': 2, 'replay refused': 2 },
+		...{ 'resolve failed': 0, 'discard failed': 0, 'replay failed': 0 },
+	});
 });
 
 test('a letter is acted on by those who may triage its tenant, and by nobody else', async () => {

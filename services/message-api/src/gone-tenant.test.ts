@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eraseBatch } from '@tidings/db';
 import { monotonic, newId } from '@tidings/model';
-import { startApi, type TestApi } from '../../../test/harness/api.js';
+import { countRows, startApi, type TestApi } from '../../../test/harness/api.js';
 import { eventually } from '../../../test/harness/eventually.js';
 
 let api: TestApi;
@@ -23,7 +23,7 @@ const MAIL = JSON.stringify({ to: ['ann@example.com'], subject: 'Hi', text: 'Hi'
 async function makeTenant(): Promise<{ id: string; key: string; keyId: string }> {
 	const { id } = (await api.call('/v1/tenants', { key: api.platformKey, body: { name: `tenant ${newId()}` } })).body;
 	const there = { key: api.platformKey, headers: { 'tidings-tenant': id } };
-	const capabilities = ['messages:send', 'messages:read', 'providers:write', 'tenant:admin'];
+	const capabilities = ['messages:send', 'messages:read', 'messages:act', 'dead-letters:triage', 'providers:write', 'tenant:admin'];
 	const { key, id: keyId } = (await api.call('/v1/api-keys', { ...there, body: { name: 'k', capabilities } })).body;
 	expect((await api.call('/v1/mail-servers', { ...there, body: SERVER })).status).toBe(201);
 	return { id, key, keyId };
@@ -104,4 +104,50 @@ test('a credential that a node still remembers makes nothing for a tenant that i
 	expect((await node.call('/v1/mail-servers', { key, body: SERVER })).status).toBe(404);
 	expect((await node.call('/v1/api-keys', { key, body: { name: 'back', capabilities: ['messages:read'] } })).status).toBe(404);
 	expect(await leftOf(tenant.id)).toEqual([]);
+});
+
+test('a node that still takes a tenant for active sends nothing of it anew once its deletion is answered', async () => {
+	const tenant = await makeTenant();
+	const { key } = tenant;
+	const send = async (): Promise<string> => (await api.call('/v1/mails', { key, body: JSON.parse(MAIL) })).body.id;
+	/** Ends a message, and opens a letter about it. */
+	const end = async (status: 'DEAD_LETTER' | 'HELD', source: string): Promise<{ id: string; letterId: string }> => {
+		const id = await send();
+		await api.db.pool.query('delete from outbox_entry where id = $1', [id]);
+		await api.db.pool.query(
+			`update send_state set status = 'SENDING', version = version + 1, attempt_no = 1, due_at = null, lease_until = now(), claimed_at = now(), claimed_by = 'w' where id = $1`,
+			[id],
+		);
+		await api.db.pool.query(
+			`update send_state set status = $2, version = version + 1, budget_used = 5, lease_until = null, claimed_at = null, claimed_by = null, finished_at = case $2 when 'HELD' then null else now() end where id = $1`,
+			[id, status],
+		);
+		const letterId = newId();
+		await api.db.prisma.deadLetterMessage.create({
+			data: { id: letterId, tenantId: tenant.id, source, recordId: id, channel: 'MAIL', error: 'no' },
+		});
+		return { id, letterId };
+	};
+	const [retried, replayed, held, many] = [
+		await end('DEAD_LETTER', 'SEND_EXHAUSTED'),
+		await end('DEAD_LETTER', 'SEND_EXHAUSTED'),
+		await end('HELD', 'AMBIGUOUS'),
+		await end('DEAD_LETTER', 'SEND_EXHAUSTED'),
+	];
+	const waiting = await send();
+	expect((await node.call('/v1/messages', { key })).status).toBe(200);
+	const path = `/v1/tenants/${tenant.id}?queued=deliver`;
+	expect((await api.call(path, { key: api.platformKey, method: 'DELETE', headers: { 'if-match': '*' } })).status).toBe(202);
+	const before = await countRows(api.db);
+	const acts: readonly [string, object][] = [
+		[`/v1/messages/${retried.id}:retry`, {}],
+		[`/v1/messages/${waiting}:retry`, {}],
+		[`/v1/messages/${held.id}:release`, { resolution: 'resend' }],
+		[`/v1/dead-letters/${replayed.letterId}:replay`, {}],
+		['/v1/dead-letter-replays', { ids: [many.letterId] }],
+	];
+	for (const [act, body] of acts)
+		expect((await node.call(act, { key, body })).body).toMatchObject({ status: 403, code: 'tenant-not-active' });
+	expect(await countRows(api.db)).toEqual(before);
+	expect((await node.call(`/v1/messages/${held.id}:release`, { key, body: { resolution: 'delivered' } })).status).toBe(200);
 });

@@ -30,6 +30,8 @@ test('the gauges tell what waits in the tables and at the broker, and go back to
 		`update outbox_entry set due_at = now() - interval '2 minutes', status = 'PUBLISHING', taken = true, lease_until = now() where lane = 'bulk'`,
 	);
 	await broker.publish([{ topic: 'mail-send-urgent', payload: Buffer.from('{}'), properties: {} }]);
+	await makeSender(db);
+	await db.pool.query(`update gate set closed_until = 'infinity', reason = 'AUTH' where id = $1`, [sender.configId]);
 	await measure({ db, broker, metrics });
 	const text = await metrics.registry.metrics();
 	expect(text).toContain('tidings_records{channel="mail",status="PENDING"} 3');
@@ -39,9 +41,16 @@ test('the gauges tell what waits in the tables and at the broker, and go back to
 	expect(text).toContain('tidings_queue_oldest_age_seconds{route="mail-send",lane="urgent"} 0');
 	expect(text).toMatch(/tidings_outbox_oldest_due_age_seconds\{route="mail-send"\} 6\d/);
 	expect(text).toContain('tidings_broker_backlog_messages{route="mail-send",lane="urgent"} 1');
+	const gates = 'tidings_gates{channel="mail",provider="smtp"';
+	expect(text).toContain(`${gates},state="closed",reason="AUTH"} 1`);
+	expect(text).toContain(`${gates},state="open",reason="none"} 1`);
 	await db.pool.query('delete from outbox_entry');
+	await db.pool.query('update gate set closed_until = null, reason = null, half_open = true where id = $1', [sender.configId]);
 	await measure({ db, broker, metrics });
-	expect(await metrics.registry.metrics()).toContain('tidings_outbox_entries{route="mail-send",status="NEW"} 0');
+	const after = await metrics.registry.metrics();
+	expect(after).toContain('tidings_outbox_entries{route="mail-send",status="NEW"} 0');
+	expect(after).toContain(`${gates},state="closed",reason="AUTH"} 0`);
+	expect(after).toContain(`${gates},state="half_open",reason="none"} 1`);
 	await broker.close();
 	await measure({ db, broker, metrics });
 	expect(await metrics.registry.metrics()).toContain('tidings_broker_backlog_messages{route="mail-send",lane="urgent"} Nan');

@@ -67,7 +67,7 @@ export function outboxPublisherParts(options: PublisherOptions): Part[] {
 		act: (stopping) => eraseTenants({ db, log, graceSeconds: options.eraseGraceSeconds ?? ERASE_GRACE_SECONDS }, stopping),
 	});
 	const gauges = createPoll({ name: 'gauges', intervalMs: 15_000, log, act: () => measure({ db, broker, metrics }) });
-	const listener = listenForEntries({ url: options.databaseUrl, log, onEntries: relay.wake });
+	const listener = listenForEntries({ url: options.databaseUrl, log, wake: relay.wake });
 	const lost = lostPart(options, relay.wake);
 	return [topics, lost, relay, listener, sweeper, eraser, gauges];
 }

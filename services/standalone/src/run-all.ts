@@ -69,7 +69,7 @@ export async function runAll(
 			brokerPart(broker, log),
 			...publisher,
 			...sender,
-			...deadLetterParts({ db, broker, log, metrics, recipients: alertRecipients(settings) }),
+			...deadLetterParts({ db, databaseUrl, broker, log, metrics, recipients: alertRecipients(settings), caps: monthlyCaps(settings) }),
 			...api.parts,
 		],
 		adminPort: flags.adminPort,

@@ -10,23 +10,25 @@ export type GateRow = {
 	/** Null: open, or closed without an end of its own. */
 	readonly closedUntil: Date | null;
 	readonly probeAt: Date | null;
-	readonly changedAt: Date;
+	/** Since when it stands so: one whose time is over, since then. */
+	readonly since: Date;
 	readonly lastError: GateError | null;
 };
 
 const GATE = `
 	case when closed then 'CLOSED' when half_open then 'HALF_OPEN' else 'OPEN' end as state, case when closed then reason end as reason, case when closed then detail end as detail,
-	case when closed and isfinite(closed_until) then closed_until end as "closedUntil", case when closed then probe_at end as "probeAt", changed_at as "changedAt", last_error as "lastError"
+	case when closed and isfinite(closed_until) then closed_until end as "closedUntil", case when closed then probe_at end as "probeAt",
+	case when closed_until <= now() then closed_until else changed_at end as since, last_error as "lastError"
 	from (select *, coalesce(closed_until > now(), false) as closed from gate) as g`;
 
-/** The gate of a tenant's provider config; null: there is none. */
-export async function findGate(client: Queryable, { id, tenantId }: { id: string; tenantId: string }): Promise<GateRow | null> {
-	const { rows } = await client.query<GateRow>({
-		name: 'find-gate',
-		text: `select ${GATE} where id = $1::uuid and tenant_id = $2::uuid`,
-		values: [id, tenantId],
+/** The gates of these provider configs of a tenant, by config. Relies on the primary key. */
+export async function findGates(client: Queryable, tenantId: string, ids: readonly string[]): Promise<Map<string, GateRow>> {
+	const { rows } = await client.query<GateRow & { id: string }>({
+		name: 'find-gates',
+		text: `select id, ${GATE} where tenant_id = $1::uuid and id = any($2::uuid[])`,
+		values: [tenantId, ids],
 	});
-	return rows[0] ?? null;
+	return new Map(rows.map(({ id, ...gate }) => [id, gate]));
 }
 
 /** The gates of routes that were ever paused, by route. */

@@ -1,5 +1,4 @@
-import type { MonthlyCaps } from '@tidings/model';
-import type { NewRecord, QuotaWarning } from '../accepting.js';
+import type { NewRecord, QuotaRule, QuotaWarning } from '../accepting.js';
 import type { Queryable } from '../client.js';
 import { bucketValues, costsOf } from '../quota-costs.js';
 import { CROSSED, readWarnings, takeQuota } from './take-quota.js';
@@ -62,7 +61,7 @@ const TEXT = `
 export async function insertRecords(
 	client: Queryable,
 	records: readonly FlowingRecord[],
-	caps: MonthlyCaps,
+	{ caps, beyond }: QuotaRule,
 ): Promise<{ at: Date; warnings: readonly QuotaWarning[] }> {
 	const recipients = records.flatMap((record) =>
 		record.recipients.map((one, index) => ({ ...one, id: record.id, tenantId: record.tenantId, n: index })),
@@ -106,6 +105,7 @@ export async function insertRecords(
 			recipients.map((one) => one.name),
 			recipients.map((one) => one.addressHash),
 			...bucketValues(costsOf(records), caps),
+			beyond,
 		],
 	});
 	const [row] = rows;

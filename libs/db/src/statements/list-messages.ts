@@ -102,7 +102,10 @@ const MESSAGE = `
 		select json_build_object('what', what, 'reason', reason, 'detail', detail, 'until', until) as "waitsFor" from (
 			select 1 as n, 'TENANT' as what, status as reason, null as detail, null as until from tenant t where t.id = r.tenant_id and (t.status = 'SUSPENDED' or t.queued = 'cancel')
 			union all
-			select 2, case when g.route is null then 'SERVER' else 'ROUTE' end, coalesce(g.reason, 'HALF_OPEN'), g.detail, case when isfinite(g.closed_until) then to_char(g.closed_until at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end
+			select 2, case when g.route is null then 'SERVER' else 'ROUTE' end, case when g.closed_until > now() then g.reason else 'HALF_OPEN' end,
+				-- What the platform's server said may be about another tenant.
+				case when g.closed_until > now() and (g.route is not null or g.tenant_id = r.tenant_id) then g.detail end,
+				case when g.closed_until > now() and isfinite(g.closed_until) then to_char(g.closed_until at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end
 			from gate g where (g.id = r.config_id or g.route = r.route) and (g.closed_until > now() or (g.half_open and g.trial_until > now()))
 		) as c order by n limit 1
 	) as w on true

@@ -1,5 +1,5 @@
 import type { Queryable } from '../client.js';
-import { letterConditions } from '../letter-conditions.js';
+import { walkConditions } from '../letter-conditions.js';
 import { filterOf } from '../replaying.js';
 import type { TakenReplay } from './take-replay.js';
 
@@ -23,15 +23,15 @@ async function nextIds(client: Queryable, { id, tenantId, lastId }: TakenReplay,
 }
 
 async function nextMatches(client: Queryable, replay: TakenReplay, limit: number): Promise<{ rows: { id: string }[] }> {
-	const conditions = letterConditions(replay.tenantId, { ...filterOf(replay.filter ?? {}), status: 'PENDING' }, 'l');
-	conditions.where(replay.lastId ?? undefined, (p) => `l.id > ${p}::uuid`);
+	const after = replay.lastId === null ? {} : { after: replay.lastId };
+	const conditions = walkConditions(replay.tenantId, { ...filterOf(replay.filter ?? {}), ...after, status: 'PENDING' }, 'l');
 	conditions.where(
 		replay.id,
-		(p) => `l.created_at < (select created_at from dead_letter_replay where id = ${p}::uuid and tenant_id = $1::uuid)`,
+		(p) => `(l.created_at < (select created_at from dead_letter_replay where id = ${p}::uuid and tenant_id = $1::uuid)) is true`,
 	);
 	conditions.values.push(limit);
 	return await client.query<{ id: string }>({
-		text: `select l.id from dead_letter_message l where ${conditions.text()} order by l.id limit $${conditions.values.length}`,
+		text: `select l.id from dead_letter_message l where ${conditions.text()} order by l.tenant_id, l.id limit $${conditions.values.length}`,
 		values: conditions.values,
 	});
 }

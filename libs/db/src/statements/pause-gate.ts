@@ -13,14 +13,14 @@ export async function pauseGate(client: Queryable, gate: { id: string; tenantId:
 }
 
 /**
- * Opens the gate of a tenant's provider config whatever closed it, in the caller's transaction: half, when its provider has failed since it worked last. False: it is not closed.
+ * Opens the gate of a tenant's provider config whatever closed it, in the caller's transaction: half, when its provider has not worked since it failed. False: it is not closed.
  * Its flows are to be woken after the commit.
  */
 export async function resumeGate(client: Queryable, gate: { id: string; tenantId: string }): Promise<boolean> {
 	const { rows } = await client.query({
 		name: 'resume-gate',
 		text: `
-			update gate set closed_until = null, reason = null, detail = null, probe_at = null, trial_until = null, half_open = failures > 0,
+			update gate set closed_until = null, reason = null, detail = null, probe_at = null, trial_until = null, half_open = half_open or failures > 0,
 				version = version + 1, changed_at = now()
 			where id = $1::uuid and tenant_id = $2::uuid and closed_until > now() returning id`,
 		values: [gate.id, gate.tenantId],

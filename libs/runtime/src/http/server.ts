@@ -167,7 +167,7 @@ function refuseUntimely(request: FastifyRequest, one: Operation, { tenant }: Cal
 }
 
 /** Why a tenant takes no messages; null when it does. */
-export function refusalOfTenant({ status }: Caller['tenant']): Problem | null {
+export function refusalOfTenant({ status }: Pick<Caller['tenant'], 'status'>): Problem | null {
 	if (status === 'ACTIVE') return null;
 	const why = status === 'SUSPENDED' ? 'suspended by the operator' : 'being deleted';
 	return new Problem('tenant-not-active', `The tenant is ${why}: it takes no messages. Nothing was written.`);

@@ -49,12 +49,12 @@ export const RESCUING_METRICS = {
 		labels: { source: DEAD_LETTER_SOURCES },
 		measured: true,
 	},
-	deadLettersReplayedTotal: {
-		name: 'tidings_dead_letters_replayed_total',
+	deadLetterActionsTotal: {
+		name: 'tidings_dead_letter_actions_total',
 		type: 'counter',
 		unit: 'letters',
-		help: 'Letters that had their turn in a replay of many, by what became of them',
-		labels: { outcome: ['replayed', 'refused', 'failed'] },
+		help: 'What people did with dead letters, one by one or many by a replay; refused: the letter was closed already, or its message cannot be sent again; failed: something went wrong',
+		labels: { action: ['resolve', 'discard', 'replay'], result: ['done', 'refused', 'failed'] },
 	},
 	deadLetterReplaysRunning: {
 		name: 'tidings_dead_letter_replays_running',

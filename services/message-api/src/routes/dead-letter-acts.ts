@@ -1,6 +1,7 @@
 import { type Db, findLetter, type LetterRow, type ReplayedLetter } from '@tidings/db';
 import { Problem, REPLAY_REFUSALS } from '@tidings/model';
 import { callerOf, type Operation, type OperationRequest, operation } from '@tidings/runtime';
+import type { Metrics } from '@tidings/telemetry';
 import { Type } from 'typebox';
 import { beginChecks, refuseFaulty, textOf } from '../checks/faults.js';
 import { closeLetter } from '../close-letter.js';
@@ -23,9 +24,11 @@ const shared = {
 } as const;
 const CLOSED = { ...LETTER_EXAMPLE, actor: 'key:4f2a9c0de1b37586', closedAt: '2026-11-30T10:00:00.000Z' };
 
+type ActsContext = { readonly db: Db; readonly metrics: Pick<Metrics, 'deadLetterActionsTotal'> };
+
 /** `POST /v1/dead-letters/{id}:resolve`, `:discard` and `:replay`. Each answers the letter as it is afterwards. */
-export function deadLetterActOperations(db: Db): Operation[] {
-	return [closeOperation(db, RESOLVE), closeOperation(db, DISCARD), replayOperation(db)];
+export function deadLetterActOperations(context: ActsContext): Operation[] {
+	return [closeOperation(context, RESOLVE), closeOperation(context, DISCARD), replayOperation(context)];
 }
 
 const RESOLVE = {
@@ -45,7 +48,10 @@ const DISCARD = {
 	closed: { ...CLOSED, status: 'DISCARDED', resolution: 'discarded', note: 'a test of ours' },
 } as const;
 
-function closeOperation(db: Db, { act, operationId, summary, description, note, closed }: typeof RESOLVE | typeof DISCARD): Operation {
+function closeOperation(
+	{ db, metrics }: ActsContext,
+	{ act, operationId, summary, description, note, closed }: typeof RESOLVE | typeof DISCARD,
+): Operation {
 	return operation({
 		...shared,
 		path: `/v1/dead-letters/{id}:${act}`,
@@ -58,6 +64,8 @@ function closeOperation(db: Db, { act, operationId, summary, description, note, 
 		handle: async (request) => {
 			const { who, key } = readAct(request);
 			const result = await closeLetter(db, who, { ...key, act });
+			if (result.kind !== 'not-found')
+				metrics.deadLetterActionsTotal.inc({ action: act, result: result.kind === 'done' ? 'done' : 'refused' });
 			switch (result.kind) {
 				case 'not-found':
 					throw noSuchLetter();
@@ -70,7 +78,7 @@ function closeOperation(db: Db, { act, operationId, summary, description, note, 
 	});
 }
 
-function replayOperation(db: Db): Operation {
+function replayOperation({ db, metrics }: ActsContext): Operation {
 	const note = 'password mended';
 	return operation({
 		...shared,
@@ -87,6 +95,7 @@ function replayOperation(db: Db): Operation {
 			const replayed = await replayLetter(db, who, key);
 			const letter = await findLetter(db.pool, key.tenantId, key.id);
 			if (replayed === null || letter === null) throw noSuchLetter();
+			metrics.deadLetterActionsTotal.inc({ action: 'replay', result: replayed.refusal === null ? 'done' : 'refused' });
 			if (replayed.refusal !== null) throw refusalOf(replayed, letter);
 			return await show(db, request, letter);
 		},

@@ -3,7 +3,7 @@ import { Problem, REPLAY_REFUSALS, REPLAY_STATUSES } from '@tidings/model';
 import { callerOf, type Operation, type OperationRequest, operation, refusalOfTenant } from '@tidings/runtime';
 import { Type } from 'typebox';
 import { beginChecks, refuseFaulty, textOf } from '../checks/faults.js';
-import { startReplay } from '../start-replay.js';
+import { MOST_RUNNING, startReplay } from '../start-replay.js';
 import { stopReplay } from '../stop-replay.js';
 import { readReplay } from './read-replay.js';
 import { createRecordMasks } from './record-masks.js';
@@ -44,13 +44,12 @@ function startOperation(db: Db): Operation {
 		path: '/v1/dead-letter-replays',
 		operationId: 'startDeadLetterReplay',
 		summary: 'Replay many dead letters',
-		description:
-			'Each letter as by `:replay`, the oldest first, at the rate that is asked for, in the background. Which letters it is about is fixed when it begins. With `dryRun` it says what would happen, and does nothing.',
+		description: `Each letter as by \`:replay\`, the oldest first, at the rate that is asked for, in the background. Which letters it is about is fixed when it begins. At most ${MOST_RUNNING} of a tenant run at once; one that has ended can be looked at for 30 days. With \`dryRun\` it says what would happen, and does nothing.`,
 		body: Type.Ref('NewDeadLetterReplay'),
 		collectsFaults: true,
 		answers: { 200: Type.Ref('DeadLetterReplayPreview'), 202: Type.Ref('DeadLetterReplay') },
 		headers: { Location: 'Where it says how far it is: `/v1/dead-letter-replays/{id}`. Not of a dry run.' },
-		errors: ['tenant-not-active'],
+		errors: ['state-conflict', 'tenant-not-active'],
 		example: { filter: { category: 'AUTH' }, ratePerSecond: 200, note: 'password mended' },
 		answerExamples: {
 			200: { matched: 10_000, replayable: 9_999, refusals: DONE.refusals, sample: SAMPLE },

@@ -85,5 +85,5 @@ async function move(context: ServersContext, request: OperationRequest, act: 'pa
 async function stateOf({ db, windows }: ServersContext, request: OperationRequest): Promise<object> {
 	const caller = callerOf(request);
 	const server = await findServer(db, caller, request.params.id);
-	return await readServerState(db, windows ?? null, { server, platform: tierOf(server, caller) === 'PLATFORM' });
+	return await readServerState(db, windows ?? null, { server, platform: tierOf(server, caller) === 'PLATFORM', caller });
 }

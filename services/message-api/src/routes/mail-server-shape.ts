@@ -1,9 +1,10 @@
 import type { Keyring } from '@tidings/crypto';
-import type { Db } from '@tidings/db';
+import { type Db, findGates } from '@tidings/db';
 import type { Caller } from '@tidings/runtime';
 import type { Metrics } from '@tidings/telemetry';
 import type { Acceptor } from '../accept-messages.js';
 import type { StoredServer } from '../servers/create-server.js';
+import { OPEN_GATE, showGate } from '../servers/gate-shape.js';
 import type { KnownServers } from '../servers/known-servers.js';
 import type { ReadWindows } from '../servers/read-server-state.js';
 import type { ShownServer } from '../servers/server-schema.js';
@@ -60,6 +61,7 @@ export const SHOWN_EXAMPLE = {
 	ambiguous: 'resend',
 	dkim: { domain: 'example.com', selector: 's1' },
 	active: true,
+	gate: OPEN_GATE,
 	createdAt: '2026-11-30T09:00:00.000Z',
 	updatedAt: '2026-11-30T09:00:00.000Z',
 };
@@ -69,8 +71,16 @@ export function tierOf(server: StoredServer, { tenant }: Caller): ShownServer['s
 	return server.tenantId === tenant.id ? tenant.kind : 'PLATFORM';
 }
 
-/** A mail server as it is answered, without its secrets. */
-export function showServer(server: StoredServer, scope: ShownServer['scope']): ShownServer {
+/** Mail servers of one owner as they are answered: without their secrets, each with its gate. */
+export async function showServers({ pool }: Pick<Db, 'pool'>, servers: readonly StoredServer[], caller: Caller): Promise<ShownServer[]> {
+	const [first] = servers;
+	if (first === undefined) return [];
+	const ids = servers.map((one) => one.id);
+	const gates = await findGates(pool, first.tenantId, ids);
+	return servers.map((one) => showServer(one, tierOf(one, caller), showGate(gates.get(one.id), one.createdAt, caller)));
+}
+
+function showServer(server: StoredServer, scope: ShownServer['scope'], gate: ShownServer['gate']): ShownServer {
 	return {
 		id: server.id,
 		name: server.name,
@@ -88,6 +98,7 @@ export function showServer(server: StoredServer, scope: ShownServer['scope']): S
 		ambiguous: server.onAmbiguous as ShownServer['ambiguous'],
 		dkim: server.dkimDomain === null || server.dkimSelector === null ? null : { domain: server.dkimDomain, selector: server.dkimSelector },
 		active: server.active,
+		gate,
 		createdAt: server.createdAt.toISOString(),
 		updatedAt: server.updatedAt.toISOString(),
 	};

@@ -8,25 +8,16 @@ import { createServer, type ServerContext, type StoredServer } from '../servers/
 import { deleteServer } from '../servers/delete-server.js';
 import { findServer, ownerOf } from '../servers/find-server.js';
 import { GateSchema, ServerStateSchema } from '../servers/gate-shape.js';
-import { NewServerSchema, ServerChangeSchema, ServerSchema } from '../servers/server-schema.js';
+import { NewServerSchema, ServerChangeSchema, ServerSchema, type ShownServer } from '../servers/server-schema.js';
 import { gateOperations } from './mail-server-gate.js';
-import {
-	CHANGE_EXAMPLE,
-	LOCATION,
-	NEW_EXAMPLE,
-	type ServersContext,
-	SHOWN_EXAMPLE,
-	shared,
-	showServer,
-	tierOf,
-} from './mail-server-shape.js';
+import { CHANGE_EXAMPLE, LOCATION, NEW_EXAMPLE, type ServersContext, SHOWN_EXAMPLE, shared, showServers } from './mail-server-shape.js';
 import { testOperation } from './mail-server-test.js';
 import { PAGE_QUERY, pageOf, pageSchema, readPage } from './shapes.js';
 
 /** Schemas that these operations refer to. */
 export const SERVER_SCHEMAS = [NewServerSchema, ServerChangeSchema, ServerSchema, GateSchema, ServerStateSchema];
 
-const ETAG = 'Which version it is; `If-Match` names it when you change or delete the mail server.';
+const ETAG = 'Which version it is, whatever its gate does; `If-Match` names it when you change or delete the mail server.';
 
 /** `/v1/mail-servers`: `POST`, list, `GET` one, `PATCH`, `DELETE`, `:test`, `state`, `:pause`, `:resume`. */
 export function mailServerOperations(context: ServersContext): Operation[] {
@@ -62,7 +53,7 @@ function createOperation(context: ServersContext): Operation {
 			const server = await createServer(actIn(context, request), tenantId, request.body as Static<typeof NewServerSchema>, faults);
 			context.servers.forget();
 			reply.code(201).header('location', `/v1/mail-servers/${server.id}`);
-			return shown(server, request, reply);
+			return await shown(context.db, server, { request, reply });
 		},
 	});
 }
@@ -103,7 +94,7 @@ function listOperation(db: Db): Operation {
 				take: limit + 1,
 			});
 			const page = pageOf(rows, limit);
-			return { data: page.rows.map((row) => showServer(row, tierOf(row, caller))), nextCursor: page.nextCursor };
+			return { data: await showServers(db, page.rows, caller), nextCursor: page.nextCursor };
 		},
 	});
 }
@@ -118,7 +109,7 @@ function oneOperation(db: Db): Operation {
 		answers: { 200: Type.Ref('MailServer') },
 		headers: { ETag: ETAG },
 		example: SHOWN_EXAMPLE,
-		handle: async (request, reply) => shown(await findServer(db, callerOf(request), request.params.id), request, reply),
+		handle: async (request, reply) => await shown(db, await findServer(db, callerOf(request), request.params.id), { request, reply }),
 	});
 }
 
@@ -145,7 +136,7 @@ function changeOperation(context: ServersContext): Operation {
 			const change = request.body as Static<typeof ServerChangeSchema>;
 			const server = await againstCurrent(context.db, request, (stored) => changeServer(act, stored, change, faults));
 			context.servers.forget();
-			return shown(server, request, reply);
+			return await shown(context.db, server, { request, reply });
 		},
 	});
 }
@@ -186,7 +177,10 @@ function actIn({ db, keyring, allowPrivateHosts }: ServersContext, request: Oper
 	return { db, keyring, allowPrivateHosts, actor: callerOf(request).actor, traceId: request.trace.traceId };
 }
 
-function shown(server: StoredServer, request: OperationRequest, reply: FastifyReply): ReturnType<typeof showServer> {
+type Exchange = { readonly request: OperationRequest; readonly reply: FastifyReply };
+
+async function shown(db: Db, server: StoredServer, { request, reply }: Exchange): Promise<ShownServer | undefined> {
 	reply.header('etag', etagOf(server.version));
-	return showServer(server, tierOf(server, callerOf(request)));
+	const [one] = await showServers(db, [server], callerOf(request));
+	return one;
 }

@@ -81,7 +81,9 @@ export const MessageSchema = Type.Object(
 					description:
 						'`RATE`: a limit of the server is reached. `AUTH`, `CONFIG`, `UNREACHABLE`, `QUOTA`: the server could not be used. `HALF_OPEN`: another message goes first, to see. `PAUSED`: a person stopped it. For `TENANT` its status.',
 				}),
-				detail: text('What the server said, or the note of who paused it.'),
+				detail: text(
+					"What the server said, or the note of who paused it. Null for a server of the platform's, which others send through, too.",
+				),
 				until: time('When it opens by itself; null: when what closed it is over.'),
 			}),
 			type: ['object', 'null'],
@@ -117,7 +119,7 @@ export function showMessage(row: MessageRow, caller: Caller): Static<typeof Mess
 		finishedAt: isoOf(row.finishedAt),
 		lastError: lastError === null || mask === null ? lastError : { ...lastError, text: mask(lastError.text) },
 		serverId: configId,
-		waitsFor: row.waitsFor,
+		waitsFor: row.waitsFor === null || mask === null ? row.waitsFor : { ...row.waitsFor, detail: mask(row.waitsFor.detail) },
 		dedupeKey: sees ? dedupeKey : maskAddressesIn(maskDedupeKey(dedupeKey)),
 		metadata: sees ? row.metadata : maskValues(row.metadata),
 	};

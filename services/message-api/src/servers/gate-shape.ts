@@ -1,6 +1,8 @@
 import { GATE_REASONS, type GateReason, type GateRow, WAITING_MOST } from '@tidings/db';
 import { CATEGORIES } from '@tidings/model';
+import type { Caller } from '@tidings/runtime';
 import { type Static, Type } from 'typebox';
+import { maskAddressesIn } from '../checks/address.js';
 import { nullable, timeText } from '../routes/shapes.js';
 
 const GATE = {
@@ -14,7 +16,11 @@ const GATE = {
 		description:
 			'Why it is closed. `RATE`: a limit is reached. `AUTH`: the log-in was refused. `CONFIG`: certificate, TLS or another setting. `UNREACHABLE`: no connection, or no answer. `QUOTA`: the provider says that its allowance is spent. `PAUSED`: a person stopped it.',
 	}),
-	detail: nullable(Type.String({ description: 'What the provider said, or the note of who paused it.' })),
+	detail: nullable(
+		Type.String({
+			description: 'What the provider said, or the note of who paused it, addresses in it masked without the capability `content:read`.',
+		}),
+	),
 	closedUntil: nullable(
 		timeText('When it opens by itself; null when it is open, or stays closed until a probe, a change or a person opens it.'),
 	),
@@ -24,6 +30,7 @@ const GATE = {
 
 /** A gate as it is read. */
 export const GateSchema = Type.Object(GATE, { $id: 'Gate', description: 'The door to a provider.' });
+export type ShownGate = Static<typeof GateSchema>;
 
 /** How a mail server stands. */
 export const ServerStateSchema = Type.Object(
@@ -48,7 +55,9 @@ export const ServerStateSchema = Type.Object(
 		lastError: Type.Unsafe<object | null>({
 			...Type.Object({
 				at: timeText('When.'),
-				messageId: nullable(Type.String({ format: 'uuid', description: 'Of which message; null: of a probe.' })),
+				messageId: nullable(
+					Type.String({ format: 'uuid', description: 'Of which message; null: of a probe, or of a message that is gone or not yours.' }),
+				),
 				category: Type.Enum([...CATEGORIES], { description: 'What kind.' }),
 				stage: Type.String({ description: 'How far the conversation had come.' }),
 				code: nullable(Type.String({ description: 'Reply code, such as `535`.' })),
@@ -78,14 +87,15 @@ export const OPEN_GATE = {
 	since: '2026-11-30T09:00:00.000Z',
 };
 
-/** A gate as it is answered; one that was never moved is open. `createdAt`: since when it is then. */
-export function showGate(row: GateRow | null, createdAt: Date): Static<typeof GateSchema> {
+/** A gate as a caller may see it; one that was never moved is open. `createdAt`: since when it is then. */
+export function showGate(row: GateRow | undefined, createdAt: Date, { capabilities }: Pick<Caller, 'capabilities'>): ShownGate {
+	const detail = row?.detail ?? null;
 	return {
 		state: row?.state ?? 'OPEN',
 		reason: row?.reason ?? null,
-		detail: row?.detail ?? null,
+		detail: detail === null || capabilities.has('content:read') ? detail : maskAddressesIn(detail),
 		closedUntil: row?.closedUntil?.toISOString() ?? null,
 		probeAt: row?.probeAt?.toISOString() ?? null,
-		since: (row?.changedAt ?? createdAt).toISOString(),
+		since: (row?.since ?? createdAt).toISOString(),
 	};
 }

@@ -130,6 +130,18 @@ test('a gate that failures had closed is opened half, by a person and by a chang
 	expect((await act(other, 'resume')).body.gate.state).toBe('OPEN');
 });
 
+test('what is open half stays so until a message has shown something: through a second change, and a pause', async () => {
+	const id = await newServer();
+	await close(id, CLOSED);
+	const change = async (port: number) =>
+		await api.call(`/v1/mail-servers/${id}`, { method: 'PATCH', headers: { 'if-match': '*' }, body: { port } });
+	await change(26);
+	await change(27);
+	expect((await state(id)).gate.state).toBe('HALF_OPEN');
+	await act(id, 'pause');
+	expect((await act(id, 'resume')).body.gate.state).toBe('HALF_OPEN');
+});
+
 test('a test tries what a failure has closed, and waits where a person has paused', async () => {
 	const id = await newServer();
 	const asked = async (): Promise<string> => {

@@ -54,6 +54,7 @@ test('a server is made with its gate and its audit; secrets are sealed and never
 		ambiguous: 'hold',
 		dkim: { domain: 'example.com', selector: 's1.xn--bx-fka' },
 		active: true,
+		gate: { state: 'OPEN', reason: null, detail: null, closedUntil: null, probeAt: null, since: expect.any(String) },
 		createdAt: expect.any(String),
 		updatedAt: expect.any(String),
 	};

@@ -2,6 +2,7 @@ import { LIMITS } from '@tidings/model';
 import { type Static, Type } from 'typebox';
 import { LINE_FORM } from '../checks/text.js';
 import { nullable, timeText } from '../routes/shapes.js';
+import type { ShownGate } from './gate-shape.js';
 
 const closed = { additionalProperties: false } as const;
 const SECURITY = ['none', 'starttls', 'tls'] as const;
@@ -155,6 +156,7 @@ export const ServerSchema = Type.Object(
 			),
 		),
 		active: Type.Boolean(),
+		gate: Type.Unsafe<ShownGate>(Type.Ref('Gate')),
 		createdAt: timeText('When it was made.'),
 		updatedAt: timeText('When it was changed.'),
 	},

@@ -1,27 +1,55 @@
 import type { Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
+import { eventually } from '../../../../../test/harness/eventually.js';
 import { ann, bo, closeAll, inShort, mailTo, transportTo } from './testing/kit.js';
 import { politeBut, serverThat } from './testing/odd-server.js';
 
 afterEach(closeAll);
 
-test('a server that speaks another language is UNKNOWN', async () => {
+test('M58 a server that speaks another language is UNKNOWN', async () => {
 	const port = await serverThat((socket) => socket.write('HTTP/1.1 400 Bad Request\r\n'));
 	const outcome = await transportTo(port).send(mailTo([ann]));
 	expect(inShort(outcome)).toEqual(['0 UNKNOWN CONN - -']);
 });
 
-test('a greeting that never ends is cut off at a limit', async () => {
+test('F28 a greeting that never ends is cut off at a limit', async () => {
 	const port = await serverThat((socket) => socket.write(`220-${'x'.repeat(70_000)}`));
 	expect(inShort(await transportTo(port).send(mailTo([ann])))).toEqual(['0 UNKNOWN CONN - -']);
 });
 
-test('a server that drips its answer costs no more than the deadline', async () => {
+test('F28 a server that drips its answer costs no more than the deadline', async () => {
 	const port = await serverThat((socket) => {
 		const timer = setInterval(() => socket.write('220-wait\r\n'), 10);
 		socket.once('close', () => clearInterval(timer));
 	});
 	expect(inShort(await transportTo(port, {}, { deadlineMs: 3_000, readMs: 60_000 }).send(mailTo([ann])))).toEqual(['0 TRANSIENT CONN - -']);
+});
+
+test.each([
+	['"250-" for ever', '250-and more\r\n'.repeat(1_000)],
+	['a line of megabytes', 'x'.repeat(64_000)],
+	['NUL for ever', '\0'.repeat(64_000)],
+])('F28 a server that answers EHLO with %s is cut off at a limit, whatever comes after, and its socket is closed', async (_, piece) => {
+	let sent = 0;
+	let open = 0;
+	const port = await serverThat((socket) => {
+		open += 1;
+		const pour = (): void => {
+			while (!socket.destroyed && socket.write(piece)) sent += piece.length;
+		};
+		socket.on('drain', pour).once('data', () => {
+			socket.write('250-');
+			pour();
+		});
+		socket.once('close', () => {
+			open -= 1;
+		});
+		socket.write('220 hi\r\n');
+	});
+	expect(inShort(await transportTo(port).send(mailTo([ann])))).toEqual(['0 UNKNOWN EHLO - -']);
+	await eventually(() => open === 0, { what: 'the socket to be closed' });
+	// What the sockets of both sides can hold comes on top of the limit.
+	expect(sent).toBeLessThan(16_000_000);
 });
 
 test('the server’s own id is kept, and rubbish after the dot is ambiguous', async () => {
@@ -94,7 +122,7 @@ test('a begin that outlasts the deadline hands not a byte over afterwards', asyn
 	expect(seen.at(-1)).toBe('DATA');
 });
 
-test('a connection that died while it was idle is replaced', async () => {
+test('K5 a connection that died while it was idle is replaced', async () => {
 	const port = await politeBut((line, socket, connection) => {
 		// Dies at the first word of its second mail, as a connection does whose server forgot it.
 		if (connection === 0 && line.includes(bo)) socket.destroy();

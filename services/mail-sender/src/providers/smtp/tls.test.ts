@@ -24,11 +24,25 @@ eGFtcGxlLnRlc3QwCgYIKoZIzj0EAwIDRwAwRAIgaSKnePb/eG1gM9UltuLqMAhp
 vKoqoyPIeylfgQUeso8CIGoo2ri8tKIZNvJK4U7NqDK/027ABsKB9YBgOLECvohF
 -----END CERTIFICATE-----`;
 
+/** The same key and name, good for January 2020 alone. */
+const expired = `-----BEGIN CERTIFICATE-----
+MIIBeDCCAR2gAwIBAgIBATAKBggqhkjOPQQDAjAcMRowGAYDVQQDDBFtYWlsLmV4
+YW1wbGUudGVzdDAeFw0yMDAxMDEwMDAwMDBaFw0yMDAyMDEwMDAwMDBaMBwxGjAY
+BgNVBAMMEW1haWwuZXhhbXBsZS50ZXN0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcD
+QgAEBeyNnkW7wzax9PpmYZFAv6aRkQSo5HIO9Oo8sTXQoWz3v/2HQ9d69z3t3kgb
+uSOtwSzAXpXf9BGPIwPGSdGSPqNQME4wHAYDVR0RBBUwE4IRbWFpbC5leGFtcGxl
+LnRlc3QwDwYDVR0TAQH/BAUwAwEB/zAdBgNVHQ4EFgQUsdmQxz4DfdmqEQl3vLtF
+ltMfIG4wCgYIKoZIzj0EAwIDSQAwRgIhAKOdrqphwW4McUb8y+XN19j1s/DO57uN
+YvKB13z47FKMAiEAon+0Q5OfqeII+ag9luKpBiJyngbYE5VNTbIZ23pLxR0=
+-----END CERTIFICATE-----`;
+
 type Behaviour = {
 	readonly security: 'starttls' | 'tls';
 	readonly offers?: boolean;
 	readonly afterStartTls?: 'tls' | 'reset' | 'refuse';
 	readonly injects?: string;
+	/** Default: the one that is good. */
+	readonly cert?: string;
 	/** More words after EHLO, on the open line alone. */
 	readonly clearOnly?: string;
 };
@@ -38,7 +52,7 @@ async function tlsServer(behaviour: Behaviour): Promise<{ port: number; clear: s
 	const clear: string[] = [];
 	const secret: string[] = [];
 	const secure = (socket: Socket): TLSSocket => {
-		const encrypted = new TLSSocket(socket, { isServer: true, secureContext: createSecureContext({ key, cert }) });
+		const encrypted = new TLSSocket(socket, { isServer: true, secureContext: createSecureContext({ key, cert: behaviour.cert ?? cert }) });
 		return encrypted.on('error', () => undefined);
 	};
 	const converse = (socket: Socket, seen: string[], upgrades: boolean): void => {
@@ -87,7 +101,7 @@ test.each(['starttls', 'tls'] as const)('with %s everything but the greeting goe
 });
 
 test.each(['starttls', 'tls'] as const)(
-	'M6 with %s a certificate for another host, or of an unknown maker, is CONFIG and nothing is said',
+	'M6 F29 with %s a certificate for another host, or of an unknown maker, is CONFIG and nothing is said',
 	async (security) => {
 		const server = await tlsServer({ security });
 		const other = transportTo(server.port, { security, auth, host: 'other.example.test' }, { ca: cert });
@@ -98,14 +112,25 @@ test.each(['starttls', 'tls'] as const)(
 	},
 );
 
-test('M8 a server that does not offer STARTTLS is CONFIG, and nothing is said in clear', async () => {
+test.each(['starttls', 'tls'] as const)(
+	'M6 F29 with %s a certificate that has expired is CONFIG and nothing is said, though its maker is known',
+	async (security) => {
+		const server = await tlsServer({ security, cert: expired });
+		const outcome = await transportTo(server.port, { security, auth }, { ca: expired }).send(mailTo([ann]));
+		expect(inShort(outcome)).toEqual(['0 CONFIG TLS - -']);
+		expect(outcome).toMatchObject({ recipients: [{ text: expect.stringMatching(/expired/i) }] });
+		expect([server.clear, server.secret].flat().filter((line) => /AUTH|MAIL/.test(line))).toEqual([]);
+	},
+);
+
+test('M8 F29 a server that does not offer STARTTLS is CONFIG, and nothing is said in clear', async () => {
 	const server = await tlsServer({ security: 'starttls', offers: false });
 	const outcome = await transportTo(server.port, { security: 'starttls', auth }, { ca: cert }).send(mailTo([ann]));
 	expect(inShort(outcome)).toEqual(['0 CONFIG TLS 502 5.5.1']);
 	expect(server.clear.filter((line) => /AUTH|MAIL/.test(line))).toEqual([]);
 });
 
-test('M7 M9 a server that breaks off the handshake, or cannot do TLS now, is TRANSIENT', async () => {
+test('M7 M9 F29 a server that breaks off the handshake, or cannot do TLS now, is TRANSIENT', async () => {
 	const later = await tlsServer({ security: 'starttls', afterStartTls: 'refuse' });
 	expect(inShort(await transportTo(later.port, { security: 'starttls' }, { ca: cert }).send(mailTo([ann])))).toEqual([
 		'0 TRANSIENT TLS 454 4.7.0',
@@ -119,7 +144,7 @@ test('a server without TLS on a TLS port is CONFIG', async () => {
 	expect(inShort(await transportTo(plain.port, { security: 'tls' }, { ca: cert }).send(mailTo([ann])))).toEqual(['0 CONFIG TLS - -']);
 });
 
-test('words slipped in before the handshake count for nothing', async () => {
+test('F29 words slipped in before the handshake count for nothing', async () => {
 	const server = await tlsServer({ security: 'starttls', injects: '250-hi\r\n250 SMTPUTF8\r\n' });
 	const outcome = await transportTo(server.port, { security: 'starttls' }, { ca: cert }).send(mailTo(['用户@example.org']));
 	expect(inShort(outcome)).toEqual([expect.stringMatching(/^0 (INVALID_INPUT MAIL|CONFIG TLS) /)]);

@@ -42,7 +42,7 @@ test.each<readonly [SinkRule['stage'], number, string, string]>([
 	['DOT', 550, '5.7.1', 'PERMANENT DOT'],
 	['DOT', 421, '4.3.0', 'TRANSIENT DOT'],
 	['DOT', 451, '4.3.0', 'TRANSIENT DOT'],
-])('a refusal at %s with %i is read as such, with and without pipelining', async (stage, code, enhancedCode, expected) => {
+])('F24 F25 a refusal at %s with %i is read as such, with and without pipelining', async (stage, code, enhancedCode, expected) => {
 	for (const extensions of [[], ['PIPELINING']]) {
 		const login = { username: 'u', password: 'p' };
 		const sink = await sinkWith([{ stage, answer: no(code, enhancedCode) }], { extensions, login });
@@ -53,7 +53,7 @@ test.each<readonly [SinkRule['stage'], number, string, string]>([
 });
 
 const stages: readonly SinkRule['stage'][] = ['CONN', 'EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA'];
-test.each(stages)('a connection cut at %s before the dot is TRANSIENT, and no mail is ambiguous', async (stage) => {
+test.each(stages)('F26 F27 a connection cut at %s before the dot is TRANSIENT, and no mail is ambiguous', async (stage) => {
 	for (const extensions of [[], ['PIPELINING']]) {
 		const sink = await sinkWith([{ stage, answer: { kind: 'close' } }], { extensions, login: { username: 'u', password: 'p' } });
 		const outcome = await transportTo(sink.port, { auth: { user: 'u', password: 'p' } }).send(mailTo([ann]));
@@ -64,7 +64,7 @@ test.each(stages)('a connection cut at %s before the dot is TRANSIENT, and no ma
 /** Long enough to reach every stage on a busy machine; the cases run side by side, so it is waited for once. */
 const PATIENCE_MS = 4_000;
 
-test('a server that falls silent is given up at the stage where it did, by the deadline and by the read time-out', async () => {
+test('F26 F28 a server that falls silent is given up at the stage where it did, by the deadline and by the read time-out', async () => {
 	const cases = stages.flatMap((stage) => [[], ['PIPELINING']].map((extensions) => ({ stage, extensions })));
 	const outcomes = cases.map(async ({ stage, extensions }) => {
 		const sink = await sinkWith([{ stage, answer: { kind: 'hang' } }], { extensions, login: { username: 'u', password: 'p' } });
@@ -77,7 +77,7 @@ test('a server that falls silent is given up at the stage where it did, by the d
 	expect(await Promise.all(outcomes)).toEqual(cases.map(({ stage }) => [[`0 TRANSIENT ${stage} - -`], [`0 TRANSIENT ${stage} - -`]]));
 }, 60_000);
 
-test('a cut or a silence in the middle of the content is TRANSIENT at DATA', async () => {
+test('F27 a cut or a silence in the middle of the content is TRANSIENT at DATA', async () => {
 	const large = mailTo([ann], {
 		attachments: [{ filename: 'a.bin', contentType: 'application/octet-stream', content: Buffer.alloc(20_000_000), contentId: null }],
 	});
@@ -110,7 +110,7 @@ test('K4 M51 a server that says it timed out after the dot leaves it ambiguous',
 	expect(await transportTo(sink.port).send(mailTo([ann]))).toMatchObject({ kind: 'ambiguous', category: 'TRANSIENT', code: '451' });
 });
 
-test('one recipient refused and one accepted are told apart, also when the whole is refused later', async () => {
+test('F30 one recipient refused and one accepted are told apart, also when the whole is refused later', async () => {
 	for (const extensions of [[], ['PIPELINING']]) {
 		const rule: SinkRule = { stage: 'RCPT', to: bo, answer: no(550, '5.1.1') };
 		const sink = await sinkWith([rule], { extensions });
@@ -142,7 +142,7 @@ test('two recipients with one address share its RCPT and its answer', async () =
 	expect(sink.mails).toMatchObject([{ to: [ann] }]);
 });
 
-test('only open recipients are addressed', async () => {
+test('F30 only open recipients are addressed', async () => {
 	const sink = await sinkWith();
 	const mail = mailTo([ann, bo]);
 	const recipients = mail.recipients.map((one) => ({ ...one, open: one.address === bo }));
@@ -157,7 +157,7 @@ test('K1 an address that hides another one is refused and the others go out', as
 	expect(sink.mails).toMatchObject([{ to: [ann] }]);
 });
 
-test('an address beyond ASCII goes out where SMTPUTF8 is offered and is refused where it is not', async () => {
+test('F30 M26 an address beyond ASCII goes out where SMTPUTF8 is offered and is refused where it is not', async () => {
 	const mail = mailTo(['用户@例え.jp', ann]);
 	const with8 = await sinkWith([], { extensions: ['SMTPUTF8'] });
 	expect(inShort(await transportTo(with8.port).send(mail))).toEqual(['0 accepted 250', '1 accepted 250']);

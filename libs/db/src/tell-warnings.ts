@@ -1,5 +1,5 @@
-import type { QuotaWarning } from '@tidings/db';
 import { channelLabel, type Logger, type Metrics } from '@tidings/telemetry';
+import type { QuotaWarning } from './accepting.js';
 
 /** Tells the operator of quotas that are used up to a level; the audit has it already. */
 export function tellWarnings(warnings: readonly QuotaWarning[], { log, metrics }: { log: Logger; metrics: Metrics }): void {
