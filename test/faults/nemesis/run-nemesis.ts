@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { LANES } from '@tidings/model';
 import { eventually } from '../../harness/eventually.js';
 import { brokenPromises } from '../../harness/invariants.js';
 import { SECRETS } from '../../harness/process-mesh.js';
 import { ACTS, type Act } from './acts.js';
 import { createChance } from './chance.js';
+import { brokenDelays } from './check-delays.js';
 import { brokenRates } from './check-rates.js';
 import { type Ground, makeGround, PER_MINUTE } from './ground.js';
 import { keepBusy } from './load.js';
@@ -18,6 +20,8 @@ export type Ordeal = {
 
 /** How long faults are over before everything must have ended, at most. */
 const DRAIN_MS = 300_000;
+/** The first delay after a refusal, as the mesh's settings make it. */
+const BASE_SECONDS = 0.2;
 /** So many stories are told. */
 const STORIES = 3;
 
@@ -35,6 +39,8 @@ export async function runNemesis({ seed, seconds, say }: { seed: number; seconds
 			...costly,
 			...late,
 			...(await brokenOf(ground)),
+			...(await brokenDelays(ground.mesh.db, BASE_SECONDS)),
+			...(await leftInTopics(ground)),
 			...(await brokenRates(ground.mesh.db, {
 				configId: ground.servers.limited,
 				perMinute: PER_MINUTE,
@@ -135,6 +141,21 @@ async function drain({ mesh }: Ground, say: (line: string) => void): Promise<str
 	} catch (error) {
 		return [`I14 ${error instanceof Error ? error.message : String(error)}`];
 	}
+}
+
+/** I14: what the broker still has, although nothing waits in the tables. */
+async function leftInTopics({ mesh }: Ground): Promise<string[]> {
+	const left = async (): Promise<string[]> => {
+		const backlogs = await Promise.all(
+			LANES.flatMap((lane) =>
+				[false, true].map(async (dead) => ({ place: `${lane}${dead ? ' DLQ' : ''}`, n: await mesh.backlog({ lane, dead }) })),
+			),
+		);
+		return backlogs.filter(({ n }) => n > 0).map(({ place, n }) => `I14 ${n} messages of ${place} are not acknowledged`);
+	};
+	// Acknowledgements are on their way for a moment.
+	await eventually(async () => (await left()).length === 0, { within: 30_000, what: 'empty topics' }).catch(() => undefined);
+	return await left();
 }
 
 async function brokenOf(ground: Ground): Promise<string[]> {
