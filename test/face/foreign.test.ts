@@ -106,7 +106,7 @@ test('a mail cannot be pinned to another tenant’s server, nor can one item of 
 	expect(changesOf(before, await readRows())).toEqual([]);
 });
 
-test.each(LISTS)('%s ignores X-Tenant-Id and other headers that would name a tenant', async (operationId) => {
+test.each(LISTS)('K28 %s ignores X-Tenant-Id and other headers that would name a tenant', async (operationId) => {
 	const path = pathOf(operationId);
 	const plain = (await read(path, other.apiKey)).body;
 	for (const name of ['x-tenant-id', 'x-tenant', 'tenant-id', 'tidings-tenant-id']) {

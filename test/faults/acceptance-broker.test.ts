@@ -102,7 +102,7 @@ faultTest('F11 the broker answers nothing while its sockets stay open: the same'
 	await holds(mesh);
 });
 
-faultTest('F12 a publish that is stored but whose answer never comes is published again, and delivered once', async (mesh) => {
+faultTest('F12 K24 a publish that is stored but whose answer never comes is published again, and delivered once', async (mesh) => {
 	const [publisher] = await mesh.startReady('outbox-publisher');
 	await mesh.submitter.submit();
 	await eventually(async () => (await mesh.backlog()) === 1, { ...PATIENCE, what: 'a message' });

@@ -28,7 +28,7 @@ function aliveForAWhile(service: ServiceProcess): Promise<void> {
 }
 
 faultTest(
-	'5,000 mails under kill -9 of each service in turn: each is SENT, and arrives once unless its record is ambiguous',
+	'F10 5,000 mails under kill -9 of each service in turn: each is SENT, and arrives once unless its record is ambiguous',
 	async (mesh) => {
 		const services = [...mesh.services, ...(await mesh.startReady('outbox-publisher', 'mail-sender', 'dead-letter'))];
 		const alive = services.map(aliveForAWhile);

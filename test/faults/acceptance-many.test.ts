@@ -6,7 +6,7 @@ import { arrivedMore, meshOfFile, strayRecords, underLoad } from './kit.js';
 
 const faultTest = meshOfFile();
 
-faultTest('eight mail senders and three publishers on the same rows make one provider call a record', async (mesh) => {
+faultTest('F34 K36 eight mail senders and three publishers on the same rows make one provider call a record', async (mesh) => {
 	const senders = Array.from({ length: 8 }, () => ['mail-sender', CALM_SETTINGS] as const);
 	const services = await mesh.startReady(...senders, 'outbox-publisher', 'outbox-publisher', 'outbox-publisher');
 	const ids = await Promise.all(Array.from({ length: 1_000 }, () => mesh.submitter.submit()));

@@ -84,7 +84,7 @@ faultTest('F39 a second SIGTERM ends the process at once; what it held is taken 
 	expect(await mesh.broken()).toEqual([]);
 });
 
-faultTest('a sender that is paused past its lease and wakes up again loses its record to another', async (mesh) => {
+faultTest('K35 a sender that is paused past its lease and wakes up again loses its record to another', async (mesh) => {
 	const [, first] = await mesh.startReady('outbox-publisher', 'mail-sender');
 	const rule = mesh.sink.script({ stage: 'RCPT', times: 1, answer: { kind: 'hang' } });
 	const id = await mesh.submitter.submit();

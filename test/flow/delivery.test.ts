@@ -110,7 +110,7 @@ test('F24 a recipient that is put off is tried again alone', async () => {
 	]);
 });
 
-test('a refusal for good ends FAILED at the first try, without a letter', async () => {
+test('K32 a refusal for good ends FAILED at the first try, without a letter', async () => {
 	const rule = sink.script({ stage: 'RCPT', to: 'nobody@example.com', answer: { kind: 'refuse', code: 550, enhancedCode: '5.1.1' } });
 	const [id = ''] = await acceptRecords(mesh.db, [newRecord(sender, { recipients: [recipient('nobody@example.com')] })]);
 	await ends(id, 'FAILED');

@@ -150,7 +150,7 @@ for (const [scene, make] of Object.entries(SCENES)) {
 	}, 60_000);
 }
 
-test('F35 a sweeper that saw the lease end and waits finds its record finished and leaves it', async () => {
+test('F35 K21 a sweeper that saw the lease end and waits finds its record finished and leaves it', async () => {
 	const subject = await leaseOver(await sending());
 	await blocker.query('begin');
 	await blocker.query('select from send_state where id = $1 for update', [subject.id]);
@@ -232,7 +232,7 @@ test('a stale duplicate claims nothing before the due time, and nothing twice at
 	expect(wins.filter(Boolean)).toHaveLength(1);
 });
 
-test('a claim that is repeated while its first statement is still at work gets what that one claims, under one attempt', async () => {
+test('K36 a claim that is repeated while its first statement is still at work gets what that one claims, under one attempt', async () => {
 	const { id, sender } = await pending();
 	const claimant = { channel: 'MAIL', route: 'mail-send', leaseSeconds: 120, worker: 'first', claim: newId() } as const;
 	const claim = () => claimRecords(db.pool, [{ recordId: id, tenantId: sender.tenantId, configId: sender.configId }], claimant);
@@ -252,7 +252,7 @@ test('a claim that is repeated while its first statement is still at work gets w
 	expect(await standingOf(db, id)).toMatchObject({ status: 'SENDING', attemptNo: 1, version: 1, entries: 0 });
 });
 
-test('a message of another tenant claims nothing', async () => {
+test('K28 a message of another tenant claims nothing', async () => {
 	const subject = await pending();
 	expect(await ACTORS.worker?.(db, { ...subject, sender: holding })).toBe(false);
 	expect(await standingOf(db, subject.id)).toMatchObject({ status: 'PENDING', entries: 1 });

@@ -176,7 +176,7 @@ async function nacksOf(id: string): Promise<number> {
 	return rows[0]?.nacks ?? -1;
 }
 
-test('F14 a record whose handling keeps failing is given up with the fifth failure, counted through a restart of the broker; its neighbours are sent', async () => {
+test('F14 K23 a record whose handling keeps failing is given up with the fifth failure, counted through a restart of the broker; its neighbours are sent', async () => {
 	const broker = await makeBreakableBroker();
 	const [id = '', ...others] = await acceptRecords(
 		mesh.db,

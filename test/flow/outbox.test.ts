@@ -144,7 +144,7 @@ test('F3 an entry whose publisher died is published by another when its lease is
 	await publisher.stop();
 });
 
-test('a published entry that nobody claims is healed: published again, with twice the patience', async () => {
+test('K24 a published entry that nobody claims is healed: published again, with twice the patience', async () => {
 	const publisher = await mesh.publish({ healSeconds: 0.05 });
 	const id = await accept();
 	await eventually(async () => ((await entryOf(id))?.heals ?? 0) >= 2, { what: 'two healings' });
@@ -181,7 +181,7 @@ test('nothing behind a closed gate is published; when it opens, its entries go o
 	await publisher.stop();
 });
 
-test('three publishers publish each entry once, and never more of a flow than its window', async () => {
+test('F34 K36 three publishers publish each entry once, and never more of a flow than its window', async () => {
 	const own = await makeSender(mesh.db);
 	const broker = scripted(mesh.broker, () => null);
 	const relay = { ...RELAY_DEFAULTS, window: 50 };

@@ -49,7 +49,7 @@ const startSender = (keyring: Keyring): Promise<Running> => mesh.send({ openSecr
 /** The servers as a backup would hold them. */
 const dump = async (): Promise<string> => JSON.stringify((await mesh.db.pool.query(`select * from ${TABLE}`)).rows);
 
-test('keys are rotated under load: nothing is lost, no log-in fails, and afterwards the old key is needed nowhere', async () => {
+test('F46 keys are rotated under load: nothing is lost, no log-in fails, and afterwards the old key is needed nowhere', async () => {
 	const senders = await Promise.all([makeSender(OLD), makeSender(OLD), makeSender(OLD)]);
 	const ids: string[] = [];
 	const load = { goesOn: true };

@@ -105,7 +105,7 @@ test.each([
 	expect(await startStandalone(dir.path, { args })).toMatchObject({ code });
 });
 
-test('a deadline that is not below the lease is refused at the start, with every other fault', async () => {
+test('K35 a deadline that is not below the lease is refused at the start, with every other fault', async () => {
 	const refused = await startStandalone(dir.path, {
 		env: { TIDINGS_LEASE_SECONDS: '60', TIDINGS_SEND_DEADLINE_SECONDS: '60', TIDINGS_SMTP_SLOTS: 'many' },
 	});

@@ -22,7 +22,7 @@ test('the same text is never sealed the same way twice', () => {
 	expect(seal(keyring, 'x', field)).not.toBe(seal(keyring, 'x', field));
 });
 
-test('an older key still opens after a newer one came', () => {
+test('F46 an older key still opens after a newer one came', () => {
 	const sealed = seal(keyring, 'x', field);
 	const both = parseKeys(`k2:${bytes(2)},k1:${bytes(1)}`);
 	expect(open(both, sealed, field)).toBe('x');
@@ -34,12 +34,12 @@ test.each([
 	['table', 'other'],
 	['column', 'dkim'],
 	['rowId', 'r2'],
-])('moved to another %s it does not open', (part, value) => {
+])('F46 moved to another %s it does not open', (part, value) => {
 	const sealed = seal(keyring, 'x', field);
 	expect(() => open(keyring, sealed, { ...field, [part]: value })).toThrow('a sealed field does not open with the key k1');
 });
 
-test('a missing or wrong key fails and names the key id only', () => {
+test('F46 a missing or wrong key fails and names the key id only', () => {
 	const sealed = seal(keyring, 'MARK', field);
 	expect(() => open(parseKeys(`k2:${bytes(1)}`), sealed, field)).toThrow(/^a sealed field needs the key k1, which is not configured$/);
 	expect(() => open(parseKeys(`k1:${bytes(9)}`), sealed, field)).toThrow(/^a sealed field does not open with the key k1$/);

@@ -16,7 +16,7 @@ afterAll(async () => {
 	await database.drop();
 });
 
-test('F17 a connection that is cut in the middle of a statement, between statements, or idle ends no process, and the next statement gets another', async () => {
+test('F17 K25 a connection that is cut in the middle of a statement, between statements, or idle ends no process, and the next statement gets another', async () => {
 	const client = await db.pool.connect();
 	const held = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
 	const busy = db.pool.query('select pg_sleep(60)').then(

@@ -228,7 +228,7 @@ test('a due probe is given to one prober; a success opens half, a failure waits 
 	expect(others).toEqual([]);
 	expect(await endProbe(db.pool, { probe, error: { ...ERROR, text: 'still no' } }, PACE)).toBe(true);
 	const failed = await gate();
-	expect(failed).toMatchObject({ until: 'infinity', detail: 'still no', failures: 2 });
+	expect(failed).toMatchObject({ until: 'infinity', detail: '535 5.7.8 still no', failures: 2 });
 	expect(Number(failed['probe'])).toBeGreaterThan(2 * 30 * 0.8 - 5);
 	expect(Number(failed['probe'])).toBeLessThan(2 * 30 * 1.2 + 1);
 	const [again] = await due();

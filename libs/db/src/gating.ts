@@ -13,6 +13,11 @@ export type GateError = {
 	readonly text: string;
 };
 
+/** What a person reads as the reason for a closed gate. */
+export function detailOf({ code, enhancedCode, text }: GateError): string {
+	return [code, enhancedCode, text].filter((part) => part !== null && part !== '').join(' ');
+}
+
 /** A config's gate to be closed. */
 export type GateClosing = {
 	readonly configId: string;

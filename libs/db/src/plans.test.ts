@@ -71,7 +71,7 @@ test('the servers of a tenant are found by index among those of all', async () =
 	expect(await walkedBy((pool) => listActiveServers(pool, String(some[0]?.tenant_id)))).toEqual([]);
 });
 
-test('a claim looks up its records, also when many tenants are halted', async () => {
+test('F36 a claim looks up its records, also when many tenants are halted', async () => {
 	const keys = some.map((one) => ({ recordId: one.id, tenantId: one.tenant_id, configId: one.gate }));
 	const claimant = { channel: 'MAIL', route: 'mail-send', leaseSeconds: 120, worker: 'w', claim: 'c' } as const;
 	expect(await walkedBy((pool) => claimRecords(pool, keys, claimant))).not.toContain('send_state');

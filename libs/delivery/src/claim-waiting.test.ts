@@ -86,7 +86,7 @@ test('after an outage the lease counts from the claim that was answered', async 
 	expect(claimed?.claimedAt).toBeGreaterThanOrEqual(answered);
 });
 
-test('a second message of a record that is claimed is stale and acknowledged', async () => {
+test('K36 a second message of a record that is claimed is stale and acknowledged', async () => {
 	const acks: string[] = [];
 	const context = contextWith((act) => act());
 	const message = await messageOf(acks);

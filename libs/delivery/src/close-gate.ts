@@ -27,8 +27,3 @@ export function gateError({ category, stage, code, enhancedCode, text }: Refusal
 }
 
 const ADDRESS = /[^\s<>()"',;:@]{1,320}@[^\s<>()"',;@]{1,320}/g;
-
-/** What a person reads as the reason for a closed gate. */
-export function detailOf({ code, enhancedCode, text }: GateError): string {
-	return [code, enhancedCode, text].filter((part) => part !== null && part !== '').join(' ');
-}

@@ -1,7 +1,7 @@
-import { endTrials, type GateClosing, noteErrors, openGates, type Settlement, wakeGates } from '@tidings/db';
+import { detailOf, endTrials, type GateClosing, noteErrors, openGates, type Settlement, wakeGates } from '@tidings/db';
 import { monotonic } from '@tidings/model';
 import { channelLabel } from '@tidings/telemetry';
-import { closeAll, detailOf, gateError } from './close-gate.js';
+import { closeAll, gateError } from './close-gate.js';
 import type { DeliveryContext } from './context.js';
 import type { Ended } from './ended.js';
 import type { GateVerdict } from './gate-verdict.js';

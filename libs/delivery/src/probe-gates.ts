@@ -1,6 +1,6 @@
 import { type Db, type DueProbe, endProbe, takeDueProbes, wakeGates } from '@tidings/db';
 import { channelLabel, type Logger, type Metrics } from '@tidings/telemetry';
-import { detailOf, gateError } from './close-gate.js';
+import { gateError } from './close-gate.js';
 import type { Provider } from './provider.js';
 
 /** What probing is made of. */
@@ -31,8 +31,7 @@ async function probeGate(options: ProbeOptions, probe: DueProbe): Promise<void> 
 	const { configId, reason } = probe;
 	const refusal = await provider.probe(configId, stopping);
 	if (stopping.aborted) return;
-	const said = refusal === null ? null : gateError(refusal, null);
-	const error = said === null ? null : { ...said, text: detailOf(said) };
+	const error = refusal === null ? null : gateError(refusal, null);
 	const moved = await endProbe(db.pool, { probe, error }, options);
 	if (!moved) return;
 	if (refusal !== null) {

@@ -87,7 +87,7 @@ test('an id of zeros is an id like any other: it is not there', async () => {
 	expect(await metrics.registry.metrics()).toMatch(/^tidings_dead_letter_actions_total\{action="replay",result="refused"\} [1-9]/m);
 });
 
-test('while one service has a replay another takes nothing of it', async () => {
+test('K27 while one service has a replay another takes nothing of it', async () => {
 	await letters(tenants[0], 3);
 	const id = await start(tenants[0]);
 	await inTransaction(db.pool, async (client) => {

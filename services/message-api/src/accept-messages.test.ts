@@ -102,7 +102,7 @@ test('one that cannot be stored is refused alone, also with those that share its
 	expect(await stored(callers.flat().map((one) => one.id))).toBe(19);
 });
 
-test('forty twins with one key make one record, whether they meet in a batch, between batches or between processes', async () => {
+test('K27 forty twins with one key make one record, whether they meet in a batch, between batches or between processes', async () => {
 	const other = createAcceptor({ pool: db.pool, log, metrics });
 	const twins = Array.from({ length: 40 }, () => [record()]);
 	const results = await Promise.all(
@@ -133,7 +133,7 @@ test('a caller whose twin is being accepted is told at once, and strangers are n
 	expect(await first).toMatchObject({ kind: 'accepted' });
 });
 
-test('a dedupe key is accepted once, also twice in one batch, and says where', async () => {
+test('K27 a dedupe key is accepted once, also twice in one batch, and says where', async () => {
 	const one = record({ dedupeKey: 'k:MAIL:x' });
 	const first = await accept([one]);
 	expect(first).toMatchObject({ kind: 'accepted', deduplicated: [] });

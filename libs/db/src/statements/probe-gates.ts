@@ -1,5 +1,5 @@
 import type { Queryable } from '../client.js';
-import type { DueProbe, GateError, GateReason, ProbePace } from '../gating.js';
+import { type DueProbe, detailOf, type GateError, type GateReason, type ProbePace } from '../gating.js';
 import { nextProbe } from './close-gates.js';
 
 /** Takes gates whose probe is due; nobody else gets them within the lease, and a prober that dies leaves them due after it. Relies on gate_probe. Crosses tenants by nature. */
@@ -40,7 +40,7 @@ export async function endProbe(pool: Queryable, { probe, error }: ProbeEnd, { pr
 					text: `
 						update gate g set probe_at = ${nextProbe('$3::float8')}, failures = g.failures + 1, detail = left($4, 1000), last_error = $5
 						where g.id = $1 and g.version = $2 and g.probe_at is not null`,
-					values: [probe.configId, probe.version, probeSeconds, error.text, JSON.stringify(error)],
+					values: [probe.configId, probe.version, probeSeconds, detailOf(error), JSON.stringify(error)],
 				},
 	);
 	return rowCount === 1;
