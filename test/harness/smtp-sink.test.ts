@@ -60,7 +60,13 @@ test('a mail is kept byte for byte, with its envelope and Message-ID', async () 
 	const content = 'Subject: x\r\nMessage-Id: <1@example.com>\r\n\r\n..two dots\r\n.\tone\r\n字\r\n';
 	expect(await client.ask(`${content.replace(/^\./gm, '..')}.`)).toBe('250 2.0.0 kept as 1');
 	expect(sink.mails).toEqual([
-		{ messageId: '<1@example.com>', from: 'me@example.com', to: ['a@example.com', 'b@example.com'], raw: Buffer.from(content), at: expect.any(Date) },
+		{
+			messageId: '<1@example.com>',
+			from: 'me@example.com',
+			to: ['a@example.com', 'b@example.com'],
+			raw: Buffer.from(content),
+			at: expect.any(Date),
+		},
 	]);
 });
 

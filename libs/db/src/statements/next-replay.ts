@@ -4,7 +4,8 @@ import type { Queryable } from '../client.js';
 export async function nextReplay(pool: Queryable): Promise<number | null> {
 	const { rows } = await pool.query<{ ms: number | null }>({
 		name: 'next-replay',
-		text: `select greatest(0, extract(epoch from min(next_at) - now()) * 1000)::float8 as ms from dead_letter_replay where status = 'RUNNING'`,
+		text: `select (extract(epoch from min(next_at) - now()) * 1000)::float8 as ms from dead_letter_replay where status = 'RUNNING'`,
 	});
-	return rows[0]?.ms ?? null;
+	const ms = rows[0]?.ms ?? null;
+	return ms === null ? null : Math.max(0, ms);
 }
