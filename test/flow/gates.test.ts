@@ -73,6 +73,18 @@ test('F25 of two senders with the same wrong password one closes the gate, and o
 	expect(await count(ids, (row) => row.burnt === 0)).toBe(99);
 });
 
+test('a banner that refuses for good fails one mail and closes the gate; the others lose no recipient, and are sent when it is mended', async () => {
+	const refusing = sink.script({ stage: 'CONN', answer: { kind: 'refuse', code: 550, enhancedCode: '5.7.1', text: 'blocked' } });
+	const ids = await accept(30);
+	await work();
+	await closes('CONFIG');
+	await allWaits(ids);
+	expect(await count(ids, (row) => row.status === 'FAILED')).toBe(1);
+	refusing.release();
+	await reach(ids, 'SENT', 29);
+	expect(sink.mails).toHaveLength(29);
+});
+
 test('a server without STARTTLS, where it is demanded, closes the gate for CONFIG', async () => {
 	await setServer(`security = 'starttls'`);
 	const ids = await accept(5);

@@ -52,9 +52,10 @@ function closingOf({ gates }: DeliveryContext, { record, verdict }: Ended): Gate
 	}
 }
 
-/** Due at once, so that it goes as soon as its gate opens; nothing is burnt. */
+/** Due at once, so that it goes as soon as its gate opens; nothing is burnt, and nobody is refused: a no at the door is about no recipient. */
 function behindGate(settlement: Settlement): Settlement {
-	return { ...settlement, to: 'RETRY', delaySeconds: 0, burns: false, waits: true };
+	const recipients = settlement.recipients.map((one) => ({ ...one, outcome: 'OPEN' as const }));
+	return { ...settlement, recipients, to: 'RETRY', delaySeconds: 0, burns: false, waits: true };
 }
 
 /** After the settlement: opens what was shown to work, lets the next one try where nothing was shown, and keeps the newest errors for people. What fails here heals by itself. */

@@ -67,7 +67,7 @@ const statement = (channel: Channel): string => {
 	return `
 		with m as materialized (select * from unnest($1::uuid[], $2::uuid[], $5::uuid[]) as m (id, tenant_id, config_id)),
 		found as materialized (
-			select s.id, m.config_id, s.status || '' = 'SENDING' as again from m join send_state s using (id, tenant_id)
+			select s.id, m.config_id, s.status || '' = 'SENDING' as again, s.not_after > now() as timely from m join send_state s using (id, tenant_id)
 			where (${recordsAt('claim', 's')} and s.due_at <= now() and s.tenant_id <> all(${haltedAmong('$2::uuid[]')})) or (s.status || '' = 'SENDING' and s.claimed_by = $4 and s.lease_until > now())
 			order by s.id for update of s
 		),
@@ -78,7 +78,7 @@ const statement = (channel: Channel): string => {
 		paused as materialized (select from gate g where g.route = $6 and ${IS_CLOSED}),
 		first as materialized (
 			select distinct on (config_id) id, config_id from found
-			where not again and config_id in (select id from gates where not closed) and not exists (select from paused) order by config_id, id
+			where not again and timely and config_id in (select id from gates where not closed) and not exists (select from paused) order by config_id, id
 		),
 		-- The condition once more: whoever waited for the row sees who was quicker.
 		trial as (
