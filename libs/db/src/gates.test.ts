@@ -187,6 +187,14 @@ test('a half-open gate lets one through until that one has shown something: of t
 	expect(await gate()).toMatchObject({ until: null, half_open: false, failures: 0 });
 });
 
+test('a trial that succeeds while its window is full ends the half-open state, and the window stays full', async () => {
+	await close({ reason: 'QUOTA', seconds: 0 });
+	await claim(await published(1));
+	await close({ reason: 'RATE', seconds: 60, error: null });
+	expect(await openGates(db.pool, { ids: [sender.configId], hung: [] })).toHaveLength(1);
+	expect(await gate()).toMatchObject({ reason: 'RATE', half_open: false, trying: null, failures: 0 });
+});
+
 test('a claim whose answer was lost gets its trial again', async () => {
 	const ids = await published(2);
 	await close({ reason: 'QUOTA', seconds: 0 });
