@@ -6,6 +6,7 @@ import { acceptRecords, makeSender, newRecord, type Sender, settlementOf } from 
 import { createChance } from './nemesis/chance.js';
 import { brokenDelays } from './nemesis/check-delays.js';
 import { brokenRates } from './nemesis/check-rates.js';
+import { rowsOf } from './nemesis/tell-story.js';
 
 // A check that can find nothing proves nothing.
 
@@ -75,6 +76,13 @@ test('I7 more recipients than the minutes allow are told of; what came after the
 	expect(await brokenRates(db, { ...limited, resets: 5 })).toEqual([]);
 	expect(await brokenRates(db, { ...limited, perMinute: 5 })).toEqual([]);
 	expect(await brokenRates(db, { ...limited, until: new Date(0) })).toEqual([]);
+});
+
+test('the story of a record is told by every table that has something to say', async () => {
+	const [id = ''] = await acceptRecords(db, [newRecord(sender)]);
+	await attempt([id], 'RETRY');
+	const told = new Set((await rowsOf(db, id)).map(({ text }) => text.split(' ')[0]));
+	expect([...told].sort()).toEqual(['delivery_attempt', 'outbox_entry', 'send_recipient', 'send_record', 'send_state']);
 });
 
 test('the same seed draws the same', () => {

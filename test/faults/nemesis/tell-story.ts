@@ -1,3 +1,4 @@
+import type { Db } from '@tidings/db';
 import type { Ground } from './ground.js';
 
 /** Something that the nemesis did: when, and what. */
@@ -13,12 +14,12 @@ const TABLES: readonly (readonly [string, string, string])[] = [
 	['delivery_attempt', 'id', 'finished_at'],
 	['outbox_entry', 'id', 'coalesce(published_at, due_at)'],
 	['dead_letter_message', 'record_id', 'created_at'],
-	['audit_event', 'subject_id', 'created_at'],
+	['audit_event', 'subject_id', 'at'],
 ];
 
 /** All that is known about a record, in order of time: its rows, its mails at the sinks, the lines that name it, and what the nemesis did around it. */
 export async function tellStory(ground: Ground, deeds: readonly Deed[], id: string): Promise<string> {
-	const events = [...(await rowsOf(ground, id)), ...mailsOf(ground, id), ...linesOf(ground, id)];
+	const events = [...(await rowsOf(ground.mesh.db, id)), ...mailsOf(ground, id), ...linesOf(ground, id)];
 	const times = events.map((one) => one.at).sort();
 	const [from = '', to = ''] = [times[0], times.at(-1)];
 	const around = deeds
@@ -28,10 +29,11 @@ export async function tellStory(ground: Ground, deeds: readonly Deed[], id: stri
 	return [`── the story of ${id}`, ...story.map(({ at, text }) => `${at}  ${text}`)].join('\n');
 }
 
-async function rowsOf({ mesh }: Ground, id: string): Promise<Event[]> {
+/** What each table says of a record. */
+export async function rowsOf(db: Db, id: string): Promise<Event[]> {
 	const found = await Promise.all(
 		TABLES.map(async ([table, column, time]) => {
-			const { rows } = await mesh.db.pool.query<{ at: Date; row: object }>(
+			const { rows } = await db.pool.query<{ at: Date; row: object }>(
 				`select ${time} as at, row_to_json(t) as row from ${table} t where ${column}::text = $1`,
 				[id],
 			);
