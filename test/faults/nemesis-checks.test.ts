@@ -48,8 +48,9 @@ test('I5 an attempt that follows a refusal at once is told of; one that a person
 	const [id = ''] = await acceptRecords(db, [newRecord(sender)]);
 	await attempt([id], 'RETRY');
 	await attempt([id], 'SENT');
-	expect(await brokenDelays(db, 0)).toEqual([]);
-	expect(await brokenDelays(db, 60)).toEqual([expect.stringMatching(new RegExp(`^I5 ${id} was claimed for attempt 2 `))]);
+	const pace = { baseSeconds: 60, leaseSeconds: 60 };
+	expect(await brokenDelays(db, { ...pace, baseSeconds: 0 })).toEqual([]);
+	expect(await brokenDelays(db, pace)).toEqual([expect.stringMatching(new RegExp(`^I5 ${id} was claimed for attempt 2 `))]);
 	await db.prisma.auditEvent.create({
 		data: {
 			id: newId(),
@@ -62,7 +63,16 @@ test('I5 an attempt that follows a refusal at once is told of; one that a person
 			traceId: '0'.repeat(32),
 		},
 	});
-	expect(await brokenDelays(db, 60)).toEqual([]);
+	expect(await brokenDelays(db, pace)).toEqual([]);
+});
+
+test('I5 what a frozen sender wrote down after its lease was over says nothing of the attempt that came meanwhile', async () => {
+	const [id = ''] = await acceptRecords(db, [newRecord(sender)]);
+	await attempt([id], 'RETRY');
+	await attempt([id], 'SENT');
+	await db.pool.query(`update delivery_attempt set finished_at = started_at + interval '9 s' where id = $1 and attempt_no = 1`, [id]);
+	expect(await brokenDelays(db, { baseSeconds: 60, leaseSeconds: 8 })).toEqual([]);
+	expect(await brokenDelays(db, { baseSeconds: 60, leaseSeconds: 10 })).toHaveLength(1);
 });
 
 test('I7 more recipients than the minutes allow are told of; what came after the limit was lifted is not', async () => {

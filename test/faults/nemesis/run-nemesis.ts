@@ -20,8 +20,8 @@ export type Ordeal = {
 
 /** How long faults are over before everything must have ended, at most. */
 const DRAIN_MS = 300_000;
-/** The first delay after a refusal, as the mesh's settings make it. */
-const BASE_SECONDS = 0.2;
+/** The first delay after a refusal, and how long a claim holds, as the mesh's settings make them. */
+const PACE = { baseSeconds: 0.2, leaseSeconds: 8 };
 /** So many stories are told. */
 const STORIES = 3;
 
@@ -39,7 +39,7 @@ export async function runNemesis({ seed, seconds, say }: { seed: number; seconds
 			...costly,
 			...late,
 			...(await brokenOf(ground)),
-			...(await brokenDelays(ground.mesh.db, BASE_SECONDS)),
+			...(await brokenDelays(ground.mesh.db, PACE)),
 			...(await leftInTopics(ground)),
 			...(await brokenRates(ground.mesh.db, {
 				configId: ground.servers.limited,
