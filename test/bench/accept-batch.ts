@@ -1,5 +1,4 @@
 import { ensureFlows, type NewRecord, openDb } from '@tidings/db';
-import pg from 'pg';
 import { createDatabase } from '../harness/database.js';
 import { makeSender, newRecord } from '../harness/records.js';
 import { startChild } from './child.js';
@@ -75,15 +74,13 @@ async function postRate(server: string, body: string, isBound: boolean): Promise
 
 async function insertRate(server: string, items: readonly { subject: string; html: string }[]): Promise<number> {
 	const database = await createDatabase(server);
-	const db = openDb({ url: database.url, name: 'bench' });
+	const db = openDb({ url: database.url, name: 'bench', connections: CALLERS });
 	const sender = await makeSender(db);
-	const pool = new pg.Pool({ connectionString: database.url, max: CALLERS });
 	const [flowId = ''] = await ensureFlows(db.pool, [
 		{ tenantId: sender.tenantId, gate: sender.configId, lane: 'normal', route: 'mail-send' },
 	]);
 	const records = (): NewRecord[] => items.map((item) => newRecord(sender, { text: null, ...item }));
-	const rate = await rateOf(() => insertPlainly(pool, records(), flowId));
-	await pool.end();
+	const rate = await rateOf(() => insertPlainly(db.pool, records(), flowId));
 	await db.close();
 	await database.drop();
 	return rate;

@@ -1,99 +1,10 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { expect, test } from '@jest/globals';
-import { createMemoryWindows } from '@tidings/limits';
 import { eventually } from '../harness/eventually.js';
 import { makeSender } from '../harness/records.js';
-import {
-	accept,
-	allWaits,
-	closes,
-	count,
-	gateOf,
-	mesh,
-	reach,
-	rows,
-	sender,
-	setServer,
-	sink,
-	toClose,
-	toStop,
-	WITHIN,
-	wake,
-	work,
-} from './gates-kit.js';
+import { accept, allWaits, closes, count, gateOf, mesh, reach, sender, sink, toClose, toStop, WITHIN, wake, work } from './gates-kit.js';
 
-// What waits for a provider config without its provider's fault: full rate windows, Redis away, a pause; and what one that hangs or is dead costs the others.
-
-test('a minute’s limit sends that many, claims no more, and hands the rest back once; the next minute goes on', async () => {
-	let clock = 0;
-	const windows = createMemoryWindows();
-	// Its minutes turn when the test says so.
-	const limits = {
-		...windows,
-		take: (requests: Parameters<typeof windows.take>[0]) =>
-			windows.take(requests.map((one) => ({ ...one, configId: `${one.configId} ${clock}` }))),
-	};
-	await setServer('rate_per_minute = 10');
-	const ids = await accept(2_000);
-	await work({ limits });
-	await closes('RATE');
-	await allWaits(ids);
-	const first = await rows(ids);
-	expect(sink.mails).toHaveLength(10);
-	expect(first.reduce((sum, row) => sum + row.attempts, 0)).toBe(10);
-	// What was published went back once; what was not was never touched.
-	expect(Math.max(...first.map((row) => row.waits))).toBe(1);
-	expect(first.reduce((sum, row) => sum + row.waits, 0)).toBeLessThanOrEqual(400);
-	expect(first.reduce((sum, row) => sum + row.burnt, 0)).toBe(0);
-	clock += 1;
-	await mesh.db.pool.query(`update gate set closed_until = now() where id = $1`, [sender.configId]);
-	await wake();
-	await eventually(() => sink.mails.length === 20, { ...WITHIN, what: 'ten more' });
-	await closes('RATE');
-	await allWaits(ids);
-	expect((await rows(ids)).reduce((sum, row) => sum + row.attempts, 0)).toBe(20);
-});
-
-test('F21 while the windows cannot be counted nothing is sent, tried or burnt; then all goes, without a restart', async () => {
-	let away = true;
-	let asked = 0;
-	const windows = createMemoryWindows();
-	const limits = {
-		...windows,
-		take: async (requests: Parameters<typeof windows.take>[0]) => {
-			asked += 1;
-			if (away) throw new Error('Redis cannot count the rate limits: it is away');
-			return await windows.take(requests);
-		},
-	};
-	const from = mesh.lines.length;
-	const ids = await accept(30);
-	// All slots are taken and more wait for so long that a provider would count as hanging: it was not even asked.
-	await work({ limits, hungMs: 100 });
-	await eventually(() => asked >= 4, { ...WITHIN, what: 'the windows to be asked again and again' });
-	expect(mesh.lines.slice(from).filter((line) => String(line['msg']).includes('rate limits is away'))).toHaveLength(1);
-	expect(await gateOf()).toMatchObject({ closed: false, reason: null });
-	expect(await count(ids, (row) => row.status === 'PENDING' && row.attempts === 0 && row.waits === 0)).toBe(30);
-	expect(sink.mails).toEqual([]);
-	away = false;
-	await reach(ids, 'SENT');
-	expect(sink.mails).toHaveLength(30);
-});
-
-test('F21 a sender that stops while the windows are away lets its messages go', async () => {
-	const limits = { ...createMemoryWindows(), take: () => Promise.reject(new Error('away')) };
-	const ids = await accept(5);
-	toStop.push(await mesh.publish({ healSeconds: 1 }));
-	const stopping = await mesh.send({ limits });
-	await eventually(
-		async () => (await mesh.db.pool.query('select from outbox_entry where id = any($1) and taken', [ids])).rowCount === 5,
-		WITHIN,
-	);
-	await stopping.stop(5);
-	expect(await count(ids, (row) => row.status === 'PENDING' && row.attempts === 0)).toBe(5);
-	toStop.push(await mesh.send());
-	await reach(ids, 'SENT');
-});
+// What one config that hangs, is dead or is paused costs the others.
 
 /** A server that takes connections and never says a word. */
 async function silentServer(): Promise<number> {

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/global
 import type { MailSenderOptions } from '@tidings/mail-sender';
 import { eventually } from '../harness/eventually.js';
 import { type Mesh, makeMesh, type Running } from '../harness/mesh.js';
-import { acceptRecords, makeSender, newRecord, type Sender } from '../harness/records.js';
+import { acceptRecords, makeSender, newRecord, recipient, type Sender } from '../harness/records.js';
 import { type SmtpSink, startSmtpSink } from '../harness/smtp-sink.js';
 import { brokenLaws, standingOf } from './standing.js';
 
@@ -50,6 +50,14 @@ export async function accept(count: number, from = sender): Promise<string[]> {
 		mesh.db,
 		Array.from({ length: count }, () => newRecord(from)),
 	);
+	await wake();
+	return ids;
+}
+
+/** Accepts one record for so many recipients, and tells the publishers. */
+export async function acceptFor(recipients: number): Promise<string[]> {
+	const to = Array.from({ length: recipients }, (_, n) => ({ ...recipient(`ann${n}@example.com`), n }));
+	const ids = await acceptRecords(mesh.db, [{ ...newRecord(sender), recipients: to }]);
 	await wake();
 	return ids;
 }

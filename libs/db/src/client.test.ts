@@ -59,3 +59,30 @@ test('F17 a database that falls silent while its connections stand is away, in a
 	await silent.close();
 	await proxy.close();
 });
+
+test('a pool that is closed has left no connection to the server', async () => {
+	const closing = openDb({ url: database.url, name: 'closing', connections: 4 });
+	let standing = 0;
+	closing.pool.on('connect', (client) => {
+		standing += 1;
+		client.once('end', () => {
+			standing -= 1;
+		});
+	});
+	await Promise.all(Array.from({ length: 4 }, () => closing.pool.query('select 1')));
+	expect(standing).toBe(4);
+	await closing.close();
+	expect(standing).toBe(0);
+});
+
+test('F17 a pool is closed also while its server is silent', async () => {
+	const { hostname, port } = new URL(database.url);
+	const proxy = await startProxy({ host: hostname, port: Number(port) });
+	const url = new URL(database.url);
+	url.port = String(proxy.port);
+	const closing = openDb({ url: url.href, name: 'closing', connections: 1 });
+	await closing.pool.query('select 1');
+	proxy.blackhole(true);
+	await closing.close();
+	await proxy.close();
+});

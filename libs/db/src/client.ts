@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import { PrismaPg } from '@prisma/adapter-pg';
 import type { Logger } from '@tidings/telemetry';
 import pg from 'pg';
@@ -14,6 +16,7 @@ export type Db = {
 	ping(): Promise<void>;
 	/** Connections by what they are doing now. */
 	connections(): { idle: number; busy: number; waiting: number };
+	/** Resolves when the connections are closed, too; those of a server that is silent are left after a second. */
 	close(): Promise<void>;
 };
 
@@ -36,6 +39,8 @@ const STATEMENT_MS = 30_000;
 const ANSWER_MS = STATEMENT_MS + 5_000;
 /** A connection that is idle for so long shows that its other side is still there. */
 const KEEP_ALIVE_MS = 10_000;
+/** A server that is silent does not close its side of a connection either. */
+const CLOSE_MS = 1_000;
 
 /** Opens a pool. Connects lazily, so it never fails by itself. */
 export function openDb(options: DbOptions): Db {
@@ -55,6 +60,7 @@ export function openDb(options: DbOptions): Db {
 	pool.on('error', (error) => options.log?.warn({ err: error }, 'database connection lost'));
 	// The same goes for one that is lost while it is in use; whoever uses it is told by its statement.
 	pool.on('connect', (client) => void client.on('error', () => undefined));
+	const open = watchOpen(pool);
 	const prisma = new PrismaClient({ adapter: new PrismaPg(pool) });
 	return {
 		pool,
@@ -66,6 +72,18 @@ export function openDb(options: DbOptions): Db {
 		close: async () => {
 			await prisma.$disconnect();
 			await pool.end();
+			// The pool only says goodbye on each: whoever stops the server next would cut them.
+			await Promise.race([Promise.all([...open].map((client) => once(client, 'end'))), setTimeout(CLOSE_MS, undefined, { ref: false })]);
 		},
 	};
+}
+
+/** The connections of the pool that stand, at any time. */
+function watchOpen(pool: pg.Pool): ReadonlySet<pg.PoolClient> {
+	const open = new Set<pg.PoolClient>();
+	pool.on('connect', (client) => {
+		open.add(client);
+		client.once('end', () => open.delete(client));
+	});
+	return open;
 }

@@ -1,95 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { newId } from '@tidings/model';
-import { createDatabase, type TestDatabase } from '../../../test/harness/database.js';
-import { acceptRecords, makeSender, newRecord, type Sender } from '../../../test/harness/records.js';
-import { type Db, openDb } from './client.js';
-import type { GateClosing } from './gating.js';
+import { claim, close, db, ERROR, gate, PACE, publish, published, sender, standing } from '../../../test/harness/gated.js';
+import { acceptRecords, newRecord } from '../../../test/harness/records.js';
 import { claimRecords } from './statements/claim-records.js';
-import { closeGates } from './statements/close-gates.js';
-import { handBack } from './statements/hand-back.js';
-import { markPublished } from './statements/mark-published.js';
 import { noteErrors } from './statements/note-errors.js';
 import { endTrials, openGates } from './statements/open-gates.js';
 import { endProbe, takeDueProbes } from './statements/probe-gates.js';
-import { takeEntries } from './statements/take-entries.js';
 import { wakeGates } from './statements/wake-gates.js';
 import { wakeSleepingFlows } from './statements/wake-sleeping-flows.js';
-
-let database: TestDatabase;
-let db: Db;
-let sender: Sender;
-beforeAll(async () => {
-	database = await createDatabase();
-	db = openDb({ url: database.url, name: 'test' });
-});
-beforeEach(async () => {
-	await db.pool.query('truncate outbox_entry, flow, send_state, send_record, send_payload, send_recipient, gate');
-	sender = await makeSender(db);
-});
-afterAll(async () => {
-	await db.close();
-	await database.drop();
-});
-
-const PACE = { probeSeconds: 30 };
-const ERROR = {
-	at: '2026-12-01T00:00:00.000Z',
-	recordId: null,
-	category: 'AUTH',
-	stage: 'AUTH',
-	code: '535',
-	enhancedCode: '5.7.8',
-	text: 'no',
-};
-const closing = (change: Partial<GateClosing> = {}): GateClosing => ({
-	configId: sender.configId,
-	version: 1,
-	reason: 'AUTH',
-	detail: '535 5.7.8 no',
-	seconds: null,
-	error: ERROR,
-	...change,
-});
-const close = (change: Partial<GateClosing> = {}): Promise<string[]> => closeGates(db.pool, [closing(change)], PACE);
-
-async function gate(): Promise<Record<string, unknown>> {
-	const { rows } = await db.pool.query(
-		`select closed_until::text as until, reason, detail, half_open, trial_until > now() as trying, failures, version, last_error,
-			extract(epoch from probe_at - now())::float8 as probe from gate where id = $1`,
-		[sender.configId],
-	);
-	return rows[0] ?? {};
-}
-
-async function published(count: number): Promise<string[]> {
-	const ids = await acceptRecords(
-		db,
-		Array.from({ length: count }, () => newRecord(sender)),
-	);
-	await wakeGates(db.pool, [sender.configId]);
-	await publish();
-	return ids;
-}
-
-async function publish(): Promise<string[]> {
-	const options = { shares: { urgent: 100, normal: 100, bulk: 100 }, window: 200, leaseSeconds: 30 };
-	const taken = await takeEntries(db.pool, options);
-	const [first] = taken;
-	if (first !== undefined) await markPublished(db.pool, { ids: taken.map((one) => one.id), lease: first.lease }, 600);
-	return taken.map((one) => one.id).sort();
-}
-
-async function claim(ids: readonly string[]) {
-	const keys = ids.map((recordId) => ({ recordId, ...sender }));
-	return await claimRecords(db.pool, keys, { channel: 'MAIL', route: 'mail-send', leaseSeconds: 120, worker: 'w', claim: newId() });
-}
-
-async function standing(): Promise<unknown[]> {
-	const { rows } = await db.pool.query(
-		`select s.status, s.waits, s.budget_used as burnt, s.attempt_no as attempts, o.status as entry from send_state s left join outbox_entry o using (id) order by s.id`,
-	);
-	return rows;
-}
 
 const WAITS = { status: 'PENDING', waits: 1, burnt: 0, attempts: 0, entry: 'NEW' };
 
@@ -261,38 +179,6 @@ test('a probe that comes back after a person has paused, or the config was chang
 	await db.pool.query(`update gate set reason = 'PAUSED', probe_at = null, version = version + 1`);
 	expect(await endProbe(db.pool, { probe, error: null }, PACE)).toBe(false);
 	expect(await gate()).toMatchObject({ reason: 'PAUSED', half_open: false });
-});
-
-test('a line that is handed back waits again, and what was claimed meanwhile stays claimed', async () => {
-	const ids = await published(3);
-	await claim(ids.slice(0, 1));
-	expect(
-		(
-			await handBack(
-				db.pool,
-				ids.map((recordId) => ({ recordId, tenantId: sender.tenantId })),
-			)
-		)
-			.map((one) => one.id)
-			.sort(),
-	).toEqual(ids.slice(1).sort());
-	expect(
-		await handBack(
-			db.pool,
-			ids.map((recordId) => ({ recordId, tenantId: newId() })),
-		),
-	).toEqual([]);
-	expect(await standing()).toEqual([{ status: 'SENDING', waits: 0, burnt: 0, attempts: 1, entry: null }, WAITS, WAITS]);
-	await wakeGates(db.pool, [sender.configId]);
-	expect(await publish()).toEqual(ids.slice(1).sort());
-});
-
-test('a full window that opens by itself lets its flow be published again', async () => {
-	const ids = await published(1);
-	await close({ reason: 'RATE', seconds: 0.001, error: null });
-	await handBack(db.pool, [{ recordId: ids[0] ?? '', tenantId: sender.tenantId }]);
-	await wakeGates(db.pool, [sender.configId]);
-	expect(await publish()).toEqual(ids);
 });
 
 test('the newest no of a config is kept, and keeps no gate waiting', async () => {

@@ -47,7 +47,7 @@ export { findOpenMessages, type OpenMessages } from './statements/find-open-mess
 export { findRetryTypes } from './statements/find-retry-types.js';
 export { findWaitingFlows } from './statements/find-waiting-flows.js';
 export { giveBackEntries, REFUSALS_BEFORE_DEAD, refuseEntries } from './statements/give-back-entries.js';
-export { type HandedBack, handBack } from './statements/hand-back.js';
+export { type HandBackKey, type HandedBack, handBack } from './statements/hand-back.js';
 export { handOver } from './statements/hand-over.js';
 export { type Healed, healEntries, reopenPublished } from './statements/heal-entries.js';
 export { holdStatus } from './statements/hold-status.js';

@@ -29,7 +29,7 @@ function contextWith(persist: Persist): DeliveryContext {
 	return {
 		db,
 		provider: { channel: 'MAIL', name: 'smtp', prepare: () => Promise.reject(new Error('nothing is sent here')), probe: async () => null },
-		limits: { take: async (requests) => requests.map(() => null) },
+		limits: { take: async (_, requests) => requests.map(() => ({ room: [] })), giveBack: async () => undefined },
 		probeSeconds: 30,
 		route: 'mail-send',
 		worker: 'tester',
@@ -57,6 +57,7 @@ async function messageOf(acks: string[], nacks: string[] = []): Promise<LinedMes
 	return {
 		...envelope,
 		configId: sender.configId,
+		configVersion: 1,
 		ownerId: sender.tenantId,
 		perMinute: null,
 		perDay: null,

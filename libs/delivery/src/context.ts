@@ -11,7 +11,7 @@ export type DeliveryOptions = {
 	readonly db: Db;
 	readonly provider: Provider;
 	/** Asked before every claim; while it cannot answer nothing is sent. */
-	readonly limits: Pick<RateWindows, 'take'>;
+	readonly limits: Pick<RateWindows, 'take' | 'giveBack'>;
 	readonly route: Route;
 	/** Shown in attempts; unique per process, without a blank. */
 	readonly worker: string;
@@ -24,6 +24,8 @@ export type DeliveryOptions = {
 	readonly probeSeconds: number;
 	/** A config all of whose slots are held for so many milliseconds hangs; default 10,000. */
 	readonly hungMs?: number;
+	/** Limits that a message has read so many milliseconds ago are read again before it asks for room; default 1,000. */
+	readonly freshMs?: number;
 	/** A message that failed in an unknown way comes back after this many milliseconds; default 30,000. */
 	readonly nackMs?: number;
 	/** The operator's policy for a message type. */

@@ -2,19 +2,20 @@ import { findConfigs } from '@tidings/db';
 import { decodeEnvelope, monotonic } from '@tidings/model';
 import { archivePoison, type Poison, poisonOf } from './archive-poison.js';
 import { createBatch } from './batch.js';
-import { type Claimed, claimWaiting } from './claim-waiting.js';
+import { claimWaiting } from './claim-waiting.js';
 import type { DeliveryContext, DeliveryOptions } from './context.js';
 import { dropErased } from './drop-erased.js';
 import type { Ended } from './ended.js';
 import { createEnding } from './ending.js';
 import { newGateMemory } from './gate-memory.js';
+import { giveRoomBack } from './give-room-back.js';
 import { giveUp } from './give-up.js';
 import { createLines } from './lines.js';
 import type { DeliveryMessage, HeldMessage, LinedMessage } from './message.js';
 import { passWindows } from './pass-windows.js';
 import { createPersist } from './persist.js';
 import { createPulse } from './pulse.js';
-import { sendClaimed } from './send-claimed.js';
+import { type Flight, sendClaimed } from './send-claimed.js';
 import { settleEnded } from './settle-ended.js';
 import { watchStuck } from './watch-stuck.js';
 
@@ -99,14 +100,18 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 		return taken.length;
 	});
 	const claim = async (taken: readonly LinedMessage[]): Promise<void> => {
-		const through = await passWindows(context, lines, taken);
-		const claimed = through.length === 0 ? [] : await claimWaiting(context, through);
+		const rooms = await passWindows(context, lines, taken);
+		const claimed = rooms.size === 0 ? [] : await claimWaiting(context, [...rooms.keys()]);
 		const mine = new Set(claimed.map((one) => one.message));
 		for (const message of taken) if (!mine.has(message)) lines.release(message.configId);
-		for (const one of claimed) fly(one);
+		for (const one of claimed) fly({ ...one, room: rooms.get(one.message) ?? [] });
 		if (lines.waiting > 0) claims.wake();
+		await giveRoomBack(
+			context,
+			[...rooms].filter(([message]) => !mine.has(message)).map(([, room]) => room),
+		);
 	};
-	const fly = (one: Claimed): void => {
+	const fly = (one: Flight): void => {
 		const { configId } = one.message;
 		lines.depart(configId);
 		const land = (): void => {

@@ -1,4 +1,5 @@
 import type { ClaimedRecord, Settlement } from '@tidings/db';
+import type { Room } from '@tidings/limits';
 import type { Refusal } from '@tidings/model';
 import type { Span } from '@tidings/telemetry';
 import type { GateVerdict } from './gate-verdict.js';
@@ -13,6 +14,8 @@ export type Ended = {
 	/** What it says about its config's gate, and the provider's words when they are about the provider. */
 	readonly verdict: GateVerdict;
 	readonly refusal: Refusal | null;
+	/** Room in its rate windows that it did not use. */
+	readonly unused: Room;
 	/** Called once its gate knows of it, before it is settled. */
 	readonly onJudged?: () => void;
 };

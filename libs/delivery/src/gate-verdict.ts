@@ -13,6 +13,11 @@ export type GateVerdict =
 /** The stages before a mail is named: what is refused there is refused to all. */
 const DOOR: readonly Stage[] = ['CONFIG', 'CONN', 'TLS', 'EHLO', 'AUTH'];
 
+/** Whether a stage comes before a mail is named. */
+export function isAtDoor(stage: Stage): boolean {
+	return DOOR.includes(stage);
+}
+
 const NOTHING: GateVerdict = { kind: 'nothing' };
 
 /**
@@ -27,16 +32,16 @@ export function gateVerdict(outcome: Outcome, quotaFloorSeconds: number): GateVe
 	const every = (fits: (one: Refusal) => boolean): boolean => refusals.every(fits);
 	if (every((one) => one.category === 'AUTH')) return { kind: 'close', reason: 'AUTH', refusal, seconds: null };
 	// A final no that no row of the table knows, said before a mail is named, is about us: `550 account disabled`.
-	if (every((one) => (one.category === 'CONFIG' || one.category === 'PERMANENT') && DOOR.includes(one.stage)))
+	if (every((one) => (one.category === 'CONFIG' || one.category === 'PERMANENT') && isAtDoor(one.stage)))
 		return { kind: 'close', reason: 'CONFIG', refusal, seconds: null };
-	if (every((one) => (one.category === 'TRANSIENT' || one.category === 'UNKNOWN') && DOOR.includes(one.stage)))
+	if (every((one) => (one.category === 'TRANSIENT' || one.category === 'UNKNOWN') && isAtDoor(one.stage)))
 		return { kind: 'strike', refusal };
 	if (every(isAccountQuota)) {
 		const seconds = Math.max(quotaFloorSeconds, ...refusals.map((one) => one.retryAfterSeconds ?? 0));
 		return { kind: 'close', reason: 'QUOTA', refusal, seconds };
 	}
 	// A cut line says nothing; an answer about the mail says that all before it worked.
-	return refusals.some((one) => one.code !== null && !DOOR.includes(one.stage)) ? { kind: 'alive' } : NOTHING;
+	return refusals.some((one) => one.code !== null && !isAtDoor(one.stage)) ? { kind: 'alive' } : NOTHING;
 }
 
 /** A mailbox that receives too quickly (x.2.1) is that recipient's own; every other allowance is the account's. */

@@ -1,14 +1,19 @@
-import { handBack, wakeFlows } from '@tidings/db';
+import { type HandBackKey, handBack, wakeFlows } from '@tidings/db';
 import type { DeliveryContext } from './context.js';
 import { giveUp } from './give-up.js';
 import type { HeldMessage } from './message.js';
 
-/** Hands messages back that may not be sent now: one statement for all, then they are acknowledged. Their records wait in the tables, behind their gate. */
-export async function handBackMessages(context: DeliveryContext, messages: readonly HeldMessage[]): Promise<void> {
-	if (messages.length === 0) return;
+/** A message that may not be sent now, and how long its record is left alone when no gate keeps it. */
+export type ToHandBack = { readonly message: HeldMessage; readonly pause: HandBackKey['pause'] };
+
+/** Hands messages back that may not be sent now: one statement for all, then they are acknowledged. Their records wait in the tables, behind their gate or for their pause. */
+export async function handBackMessages(context: DeliveryContext, items: readonly ToHandBack[]): Promise<void> {
+	if (items.length === 0) return;
 	const { db, persist } = context;
+	const messages = items.map((one) => one.message);
+	const keys = items.map(({ message: { recordId, tenantId }, pause }): HandBackKey => ({ recordId, tenantId, pause }));
 	try {
-		const back = await persist(() => handBack(db.pool, messages));
+		const back = await persist(() => handBack(db.pool, keys));
 		await wakeAll(
 			context,
 			back.map((one) => one.flowId),

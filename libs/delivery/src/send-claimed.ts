@@ -1,10 +1,12 @@
 import { type ClaimedRecord, handOver } from '@tidings/db';
+import type { Room } from '@tidings/limits';
 import { monotonic, type Outcome, type Refusal, random } from '@tidings/model';
 import { channelLabel, messagingAttributes, type Span } from '@tidings/telemetry';
 import type { Claimed } from './claim-waiting.js';
 import type { DeliveryContext } from './context.js';
 import type { Ended } from './ended.js';
 import { type GateVerdict, gateVerdict } from './gate-verdict.js';
+import { giveRoomBack, usedNoRoom } from './give-room-back.js';
 import { giveUp } from './give-up.js';
 import { judge } from './judge.js';
 import type { HeldMessage } from './message.js';
@@ -14,9 +16,12 @@ import { policyFor } from './policy-for.js';
 import type { Send } from './provider.js';
 import { traceCall } from './trace-call.js';
 
+/** A claimed record on its way, and the room that was taken for it. */
+export type Flight = Claimed & { readonly room: Room };
+
 /** Sends one claimed record and judges the answer. Null: there is nothing to settle, for somebody else owns the record now or nobody knows what broke. */
-export async function sendClaimed(context: DeliveryContext, one: Claimed): Promise<Ended | null> {
-	const { message, record, claimedAt } = one;
+export async function sendClaimed(context: DeliveryContext, one: Flight): Promise<Ended | null> {
+	const { message, record, claimedAt, room } = one;
 	const { provider, metrics } = context;
 	let began = monotonic();
 	let outcome: Outcome;
@@ -42,6 +47,7 @@ export async function sendClaimed(context: DeliveryContext, one: Claimed): Promi
 	if (outcome.kind === 'withheld') {
 		metrics.transitionsLostTotal.inc({ from: 'SENDING', by: 'worker' });
 		message.ack();
+		await giveRoomBack(context, [room]);
 		return null;
 	}
 	const policy = await policyFor(context, record, outcome);
@@ -55,6 +61,7 @@ export async function sendClaimed(context: DeliveryContext, one: Claimed): Promi
 		settling: startSettle(context, message),
 		verdict,
 		refusal: verdict.kind === 'alive' ? null : refusalOf(outcome),
+		unused: usedNoRoom(outcome) ? room : [],
 	};
 }
 

@@ -3,6 +3,7 @@ import { monotonic, now } from '@tidings/model';
 import { channelLabel } from '@tidings/telemetry';
 import type { DeliveryContext } from './context.js';
 import type { Ended } from './ended.js';
+import { giveRoomBack } from './give-room-back.js';
 import { giveUp } from './give-up.js';
 import { judgeGates, reportToGates } from './judge-gates.js';
 import { isPassing } from './persist.js';
@@ -18,6 +19,10 @@ export async function settleEnded(context: DeliveryContext, items: readonly Ende
 	const found = await judged(context, [...once.values()]);
 	for (const { onJudged } of found) onJudged?.();
 	await settleApart(context, found);
+	await giveRoomBack(
+		context,
+		found.map((one) => one.unused),
+	);
 }
 
 /** When a gate cannot be moved its attempts are settled all the same: each by itself. */

@@ -33,7 +33,7 @@ export function watchStuck(context: DeliveryContext, lines: Lines<LinedMessage>)
 		);
 		await handBackMessages(
 			context,
-			stuck.flatMap((configId) => lines.drain(configId)),
+			stuck.flatMap((configId) => lines.drain(configId)).map((message) => ({ message, pause: null })),
 		);
 	};
 	const timer = setInterval(

@@ -1,49 +1,54 @@
 import { now } from '@tidings/model';
-import type { Denial, RateWindows, WindowRequest, WindowUse } from './rate-windows.js';
+import type { RateWindows, WindowAnswer, WindowRequest, WindowUse } from './rate-windows.js';
+import { MISFITS_MOST } from './take-windows.js';
 
 type Name = WindowUse['window'];
-type Counted = { number: number; used: number };
+type Counted = { readonly key: string; readonly number: number; used: number; misfits: number };
 
 const LENGTH_MS: Record<Name, number> = { min: 60_000, daily: 86_400_000 };
 
 /** Rate windows in the memory of this process: right only where one process sends, as in standalone. A restart forgets them. The rule is that of `openRateWindows`. */
 export function createMemoryWindows(): RateWindows {
+	/** The newest window of each name and config. */
 	const counts = new Map<string, Counted>();
-	const countOf = (config: Pick<WindowRequest, 'configId'>, window: Name): Counted => {
-		const key = `${window}:${config.configId}`;
+	const countOf = ({ configId }: Pick<WindowRequest, 'configId'>, window: Name): Counted => {
 		const number = Math.floor(now().getTime() / LENGTH_MS[window]);
-		const known = counts.get(key);
-		if (known?.number === number) return known;
-		const fresh = { number, used: 0 };
-		counts.set(key, fresh);
+		const key = `${window}:${configId}:${number}`;
+		const place = `${window}:${configId}`;
+		const known = counts.get(place);
+		if (known?.key === key) return known;
+		const fresh = { key, number, used: 0, misfits: 0 };
+		counts.set(place, fresh);
 		return fresh;
 	};
-	const take = (request: WindowRequest): Denial | null => {
+	const take = (request: WindowRequest): WindowAnswer => {
 		const wanted = windowsOf(request).map(({ window, limit }) => ({
 			window,
 			limit,
 			share: Math.min(request.cost, limit),
 			counted: countOf(request, window),
 		}));
-		const full = wanted.findLast(({ counted, share, limit }) => counted.used + share > limit);
-		if (full !== undefined) {
-			return { window: full.window, opensInMs: (full.counted.number + 1) * LENGTH_MS[full.window] - now().getTime() };
+		const small = wanted.find(({ counted, share, limit }) => counted.used + share > limit);
+		if (small !== undefined) {
+			const { window, counted, limit } = small;
+			if (counted.used < limit) counted.misfits += 1;
+			const opensInMs = (counted.number + 1) * LENGTH_MS[window] - now().getTime();
+			return { denial: { window, opensInMs, shut: counted.used >= limit || counted.misfits > MISFITS_MOST } };
 		}
 		for (const { counted, share } of wanted) counted.used += share;
-		return null;
+		return { room: wanted.map(({ counted, share }) => ({ key: counted.key, share })) };
 	};
 	return {
 		name: 'rate-windows',
 		start: async () => undefined,
 		stop: async () => undefined,
 		health: async () => undefined,
-		take: async (requests) => {
-			const full = new Map<string, Denial>();
-			return requests.map((request) => {
-				const denial = full.get(request.configId) ?? take(request);
-				if (denial !== null) full.set(request.configId, denial);
-				return denial;
-			});
+		take: async (_name, requests) => requests.map(take),
+		giveBack: async (rooms) => {
+			for (const { key, share } of rooms.flat()) {
+				const counted = counts.get(key.slice(0, key.lastIndexOf(':')));
+				if (counted?.key === key) counted.used = Math.max(0, counted.used - share);
+			}
 		},
 		read: async (config) =>
 			windowsOf(config).map(({ window, limit }) => {

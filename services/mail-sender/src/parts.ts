@@ -32,6 +32,8 @@ export type MailSenderOptions = {
 	readonly probeSeconds: number;
 	/** A server all of whose slots are held for so many milliseconds hangs; default 10,000. */
 	readonly hungMs?: number;
+	/** Limits that were read so many milliseconds ago are read again; default 1,000. */
+	readonly freshMs?: number;
 	/** Un-acked messages at most, for each lane: what waits for a slot is among them. */
 	readonly inHand: number;
 	readonly policyOf: (type: string) => RetryPolicy;
@@ -75,6 +77,7 @@ export function mailSenderParts(options: MailSenderOptions): Part[] {
 		limits,
 		probeSeconds: options.probeSeconds,
 		...(options.hungMs === undefined ? {} : { hungMs: options.hungMs }),
+		...(options.freshMs === undefined ? {} : { freshMs: options.freshMs }),
 		route: 'mail-send',
 		worker: `${hostname()}/${process.pid}`,
 		slots: options.slots,

@@ -4,7 +4,7 @@ import type { Queryable } from '../client.js';
 import { moveRecords, recordsAt } from '../transition.js';
 import type { Expired } from './expire-records.js';
 import { haltedAmong } from './halted-tenants.js';
-import { HAND_BACK, type HandedBack, IS_CLOSED } from './hand-back.js';
+import { type HandedBack, handBackSql, IS_CLOSED } from './hand-back.js';
 import { SUPERSEDED, supersedePoison } from './supersede-poison.js';
 
 /** A recipient as a claim returns it. */
@@ -89,7 +89,7 @@ const statement = (channel: Channel): string => {
 		barred as materialized (
 			select id from found where not again and (config_id in (select id from gates) or exists (select from paused)) and id not in (select id from through)
 		),
-		back as (${HAND_BACK}),
+		back as (${handBackSql()}),
 		waited as (update send_state s set waits = s.waits + 1 where s.id = any(array(select id from back))),
 		due as materialized (select id from found where not again and id not in (select id from barred)),
 		entry as (delete from outbox_entry where id = any(array(select id from due)) returning id, published_at),

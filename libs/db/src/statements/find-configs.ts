@@ -3,6 +3,8 @@ import type { Queryable } from '../client.js';
 /** What a record asks of its provider config: how much of its rate windows, and which those are. */
 export type ConfigUse = {
 	readonly configId: string;
+	/** 0: the config is gone. */
+	readonly configVersion: number;
 	/** Whose config it is: a tenant's, or the platform. */
 	readonly ownerId: string;
 	/** Recipients a minute and a UTC day; null: no such window. */
@@ -20,6 +22,7 @@ export async function findConfigs(
 	const { rows } = await pool.query<{
 		id: string;
 		config_id: string;
+		version: number;
 		owner_id: string;
 		per_minute: number | null;
 		per_day: number | null;
@@ -27,7 +30,7 @@ export async function findConfigs(
 	}>({
 		name: 'find-configs',
 		text: `
-			select r.id, r.config_id, coalesce(c.tenant_id, r.tenant_id) as owner_id, c.rate_per_minute as per_minute, c.daily_limit as per_day,
+			select r.id, r.config_id, coalesce(c.version, 0) as version, coalesce(c.tenant_id, r.tenant_id) as owner_id, c.rate_per_minute as per_minute, c.daily_limit as per_day,
 				case when c.rate_per_minute is null and c.daily_limit is null then 1
 					else greatest(1, (select count(*)::int from send_recipient q where q.id = r.id and q.outcome = 'OPEN')) end as cost
 			from unnest($1::uuid[], $2::uuid[]) as k (id, tenant_id)
@@ -37,7 +40,14 @@ export async function findConfigs(
 	return new Map(
 		rows.map((row) => [
 			row.id,
-			{ configId: row.config_id, ownerId: row.owner_id, perMinute: row.per_minute, perDay: row.per_day, cost: row.cost },
+			{
+				configId: row.config_id,
+				configVersion: row.version,
+				ownerId: row.owner_id,
+				perMinute: row.per_minute,
+				perDay: row.per_day,
+				cost: row.cost,
+			},
 		]),
 	);
 }

@@ -103,10 +103,14 @@ const MESSAGE = `
 			select 1 as n, 'TENANT' as what, status as reason, null as detail, null as until from tenant t where t.id = r.tenant_id and (t.status = 'SUSPENDED' or t.queued = 'cancel')
 			union all
 			select 2, case when g.route is null then 'SERVER' else 'ROUTE' end, case when g.closed_until > now() then g.reason else 'HALF_OPEN' end,
-				-- What the platform's server said may be about another tenant.
-				case when g.closed_until > now() and (g.route is not null or g.tenant_id = r.tenant_id) then g.detail end,
+				-- What the platform's server said may be about another tenant, and the note of its route is its operators'.
+				case when g.closed_until > now() and g.tenant_id = r.tenant_id then g.detail end,
 				case when g.closed_until > now() and isfinite(g.closed_until) then to_char(g.closed_until at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end
 			from gate g where (g.id = r.config_id or g.route = r.route) and (g.closed_until > now() or (g.half_open and g.trial_until > now()))
+			union all
+			-- An entry that waits longer than its record, and was not refused by the broker, did not fit into a window.
+			select 3, 'SERVER', 'RATE', 'There is too little room left for all its recipients in this minute or day.', to_char(o.due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+			from outbox_entry o where o.id = r.id and o.due_at > now() and s.due_at <= now() and o.refusals = 0
 		) as c order by n limit 1
 	) as w on true
 	left join dead_letter_message d on d.record_id = page.id and d.status = 'PENDING'

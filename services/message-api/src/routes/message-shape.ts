@@ -82,7 +82,7 @@ export const MessageSchema = Type.Object(
 						'`RATE`: a limit of the server is reached. `AUTH`, `CONFIG`, `UNREACHABLE`, `QUOTA`: the server could not be used. `HALF_OPEN`: another message goes first, to see. `PAUSED`: a person stopped it. For `TENANT` its status.',
 				}),
 				detail: text(
-					"What the server said, or the note of who paused it. Null for a server of the platform's, which others send through, too.",
+					"What the server said, or the note of who paused it. Null for what is the platform's: its servers, which others send through, too, and kinds of message.",
 				),
 				until: time('When it opens by itself; null: when what closed it is over.'),
 			}),

@@ -173,7 +173,7 @@ test('the platform pauses and resumes a route for all; a tenant can do neither',
 	expect((await api.call(`/v1/messages/${message}`)).body.waitsFor).toEqual({
 		what: 'ROUTE',
 		reason: 'PAUSED',
-		detail: 'wrong mailing',
+		detail: null,
 		until: null,
 	});
 	await api.db.pool.query(`update flow set next_at = 'infinity' where gate = $1`, [id]);
