@@ -1,15 +1,21 @@
 import { expect, test } from '@jest/globals';
 import { newId } from '@tidings/model';
+import { eventually } from '../../../test/harness/eventually.js';
 import { claim, close, db, ERROR, gate, PACE, publish, published, sender, standing } from '../../../test/harness/gated.js';
 import { acceptRecords, newRecord } from '../../../test/harness/records.js';
-import { claimRecords } from './statements/claim-records.js';
+import { type ClaimedRecord, claimRecords } from './statements/claim-records.js';
 import { noteErrors } from './statements/note-errors.js';
-import { endTrials, openGates } from './statements/open-gates.js';
+import { endTrials, openGates, type Trial } from './statements/open-gates.js';
 import { endProbe, takeDueProbes } from './statements/probe-gates.js';
 import { wakeGates } from './statements/wake-gates.js';
 import { wakeSleepingFlows } from './statements/wake-sleeping-flows.js';
+import { inTransaction } from './tx.js';
 
 const WAITS = { status: 'PENDING', waits: 1, burnt: 0, attempts: 0, entry: 'NEW' };
+
+/** The trials that these records are. */
+const trialsOf = (records: readonly ClaimedRecord[]): Trial[] =>
+	records.map(({ configId, trial }) => ({ configId, until: trial ?? 'none' }));
 
 test('a gate closes once: of several that want it, one has closed it', async () => {
 	const closed = await Promise.all(Array.from({ length: 8 }, () => close()));
@@ -28,6 +34,25 @@ test('a config whose gate is missing gets one, so that the next attempt can clos
 	await db.pool.query('delete from gate where id = $1', [sender.configId]);
 	expect(await close()).toEqual([]);
 	expect(await close()).toEqual([sender.configId]);
+});
+
+test('evidence about a config that is just changing closes nothing', async () => {
+	const { closing } = await inTransaction(db.pool, async (client) => {
+		await client.query('update mail_send_server_config set version = 2 where id = $1', [sender.configId]);
+		const closing = close();
+		await eventually(async () => (await client.query('select from pg_locks where not granted')).rowCount !== 0, {
+			what: 'it to wait for the change',
+		});
+		return { closing };
+	});
+	expect(await closing).toEqual([]);
+});
+
+test('of those that wait, the one that goes first through a half-open gate is the one that is due longest', async () => {
+	const ids = await published(3);
+	await close({ reason: 'QUOTA', seconds: 0 });
+	await db.pool.query(`update send_state set due_at = now() - interval '1 s' where id = $1`, [ids[1]]);
+	expect((await claim(ids)).claimed.map((one) => one.id)).toEqual([ids[1]]);
 });
 
 test('evidence about a config that has changed since closes nothing', async () => {
@@ -88,18 +113,23 @@ test('a half-open gate lets one through until that one has shown something: of t
 	await close({ reason: 'QUOTA', seconds: 0 });
 	const answers = await Promise.all([claim(ids.slice(0, 2)), claim(ids.slice(2))]);
 	const claimed = answers.flatMap((one) => one.claimed);
-	expect(claimed.map((one) => one.halfOpen)).toEqual([true]);
+	expect(claimed.map((one) => one.trial)).toEqual([expect.any(String)]);
 	expect(answers.flatMap((one) => one.handedBack)).toHaveLength(3);
 	expect(await gate()).toMatchObject({ half_open: true, trying: true });
 	// Nothing else is published while that one is on its way.
 	await wakeGates(db.pool, [sender.configId]);
 	expect(await publish()).toEqual([]);
-	await endTrials(db.pool, [sender.configId]);
+	await endTrials(db.pool, trialsOf(claimed));
 	await wakeGates(db.pool, [sender.configId]);
 	const next = await publish();
 	expect(next).toHaveLength(1);
-	expect((await claim(next)).claimed).toHaveLength(1);
-	expect(await openGates(db.pool, { ids: [sender.configId], hung: [] })).toEqual([{ configId: sender.configId, reason: 'QUOTA' }]);
+	const second = (await claim(next)).claimed;
+	expect(second).toHaveLength(1);
+	// Who comes late neither opens the gate nor ends the trial that is on its way.
+	expect(await openGates(db.pool, { trials: trialsOf(claimed), hung: [] })).toEqual([]);
+	await endTrials(db.pool, trialsOf(claimed));
+	expect(await gate()).toMatchObject({ half_open: true, trying: true });
+	expect(await openGates(db.pool, { trials: trialsOf(second), hung: [] })).toEqual([{ configId: sender.configId, reason: 'QUOTA' }]);
 	await wakeGates(db.pool, [sender.configId]);
 	expect(await publish()).toHaveLength(2);
 	expect(await gate()).toMatchObject({ until: null, half_open: false, failures: 0 });
@@ -107,9 +137,9 @@ test('a half-open gate lets one through until that one has shown something: of t
 
 test('a trial that succeeds while its window is full ends the half-open state, and the window stays full', async () => {
 	await close({ reason: 'QUOTA', seconds: 0 });
-	await claim(await published(1));
+	const { claimed } = await claim(await published(1));
 	await close({ reason: 'RATE', seconds: 60, error: null });
-	expect(await openGates(db.pool, { ids: [sender.configId], hung: [] })).toHaveLength(1);
+	expect(await openGates(db.pool, { trials: trialsOf(claimed), hung: [] })).toHaveLength(1);
 	expect(await gate()).toMatchObject({ reason: 'RATE', half_open: false, trying: null, failures: 0 });
 });
 
@@ -120,7 +150,8 @@ test('a claim whose answer was lost gets its trial again', async () => {
 	const claimant = { channel: 'MAIL', route: 'mail-send', leaseSeconds: 120, worker: 'w', claim: newId() } as const;
 	const first = await claimRecords(db.pool, keys, claimant);
 	const again = await claimRecords(db.pool, keys, claimant);
-	expect(again.claimed.map(({ id, halfOpen }) => [id, halfOpen])).toEqual(first.claimed.map(({ id }) => [id, true]));
+	expect(first.claimed.map(({ trial }) => trial)).toEqual([expect.any(String)]);
+	expect(trialsOf(again.claimed)).toEqual(trialsOf(first.claimed));
 });
 
 test('a trial whose worker died ends with its lease', async () => {
@@ -134,11 +165,12 @@ test('a trial whose worker died ends with its lease', async () => {
 
 test('only a half-open gate, or one that was closed for silence, is opened by a success', async () => {
 	await close();
-	expect(await openGates(db.pool, { ids: [sender.configId], hung: [sender.configId] })).toEqual([]);
+	const trials = [{ configId: sender.configId, until: new Date().toISOString() }];
+	expect(await openGates(db.pool, { trials, hung: [sender.configId] })).toEqual([]);
 	await db.pool.query(`update gate set closed_until = null, reason = null`);
 	await close({ reason: 'UNREACHABLE' });
-	expect(await openGates(db.pool, { ids: [sender.configId], hung: [] })).toEqual([]);
-	expect(await openGates(db.pool, { ids: [], hung: [sender.configId] })).toHaveLength(1);
+	expect(await openGates(db.pool, { trials, hung: [] })).toEqual([]);
+	expect(await openGates(db.pool, { trials: [], hung: [sender.configId] })).toHaveLength(1);
 });
 
 test('a due probe is given to one prober; a success opens half, a failure waits twice as long', async () => {

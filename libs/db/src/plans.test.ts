@@ -8,6 +8,7 @@ import { findOpenMessages } from './statements/find-open-messages.js';
 import { findWaitingFlows } from './statements/find-waiting-flows.js';
 import { listActiveServers } from './statements/list-active-servers.js';
 import { findMessage, listMessages } from './statements/list-messages.js';
+import { measureOutbox } from './statements/measure-outbox.js';
 import { nextLetters } from './statements/next-letters.js';
 import type { TakenReplay } from './statements/take-replay.js';
 
@@ -80,6 +81,12 @@ test('F36 a claim looks up its records, also when many tenants are halted', asyn
 test('what waits for a server that many tenants send through is looked for flow by flow', async () => {
 	expect(await walkedBy((pool) => findOpenMessages(pool, platform.server))).not.toContain('outbox_entry');
 	expect(await walkedBy((pool) => findWaitingFlows(pool, platform.server))).not.toContain('outbox_entry');
+});
+
+test('what waits is measured by the index of what waits, without its rows', async () => {
+	await client.query('vacuum outbox_entry');
+	expect(await walkedBy((pool) => measureOutbox(pool))).not.toContain('outbox_entry');
+	expect((await planOf((pool) => measureOutbox(pool))).join('\n')).toContain('Index Only Scan using outbox_entry_waiting');
 });
 
 test('what messages wait for is found by index among the gates of all, for one message and for a page', async () => {

@@ -26,4 +26,5 @@ export function gateError({ category, stage, code, enhancedCode, text }: Refusal
 	return { at: now().toISOString(), recordId, category, stage, code, enhancedCode, text: text.replace(ADDRESS, '•••') };
 }
 
-const ADDRESS = /[^\s<>()"',;:@]{1,320}@[^\s<>()"',;@]{1,320}/g;
+/** A local part may be quoted, and may hold an apostrophe (RFC 5321 §4.1.2). */
+const ADDRESS = /(?:"[^"]{1,320}"|[^\s<>()",;:@]{1,320})@[^\s<>()"',;@]{1,320}/g;

@@ -10,6 +10,7 @@ import { createEnding } from './ending.js';
 import { newGateMemory } from './gate-memory.js';
 import { giveRoomBack } from './give-room-back.js';
 import { giveUp } from './give-up.js';
+import { letNextTry } from './judge-gates.js';
 import { createLines } from './lines.js';
 import type { DeliveryMessage, HeldMessage, LinedMessage } from './message.js';
 import { passWindows } from './pass-windows.js';
@@ -121,6 +122,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 		const flight = sendClaimed(context, one)
 			// Whatever breaks here, the slot is given back.
 			.catch((error: unknown) => giveUp(context, [one.message], error).then(() => null))
+			.then(async (ended) => {
+				if (ended === null) await letNextTry(context, [one.record]);
+				return ended;
+			})
 			.then((ended) => {
 				sending.delete(flight);
 				// Who found the door shut keeps its slot until the gate knows of it: else the next one runs against it meanwhile.

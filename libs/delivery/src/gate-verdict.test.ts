@@ -27,8 +27,13 @@ test.each(['CONFIG', 'CONN', 'TLS', 'EHLO', 'AUTH'] as const)('a fault of the co
 	expect(verdict(no({ category: 'CONFIG', stage, code: null }))).toMatchObject({ kind: 'close', reason: 'CONFIG', seconds: null });
 });
 
-test('an unknown final no before a mail is named is about us: it closes for CONFIG, and fails one mail, not all', () => {
+test('an unknown final no before a mail is named is about us: it closes for CONFIG, and costs one mail, not all', () => {
 	expect(verdict(no({ category: 'PERMANENT', stage: 'AUTH', code: '550' }))).toMatchObject({ kind: 'close', reason: 'CONFIG' });
+});
+
+test('M10 STARTTLS that must come first, said at MAIL, is refused to every sender alike: it closes for CONFIG', () => {
+	const refused = no({ category: 'CONFIG', stage: 'MAIL', code: '530', enhancedCode: '5.7.0' });
+	expect(verdict(refused)).toMatchObject({ kind: 'close', reason: 'CONFIG', seconds: null });
 });
 
 test.each(['MAIL', 'RCPT', 'DOT'] as const)('a fault of the config at %s is about that mail: the server talks to us', (stage) => {

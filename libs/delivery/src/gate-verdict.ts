@@ -1,4 +1,4 @@
-import type { Outcome, RecipientOutcome, Refusal, Stage } from '@tidings/model';
+import { isAtDoor, type Outcome, type RecipientOutcome, type Refusal } from '@tidings/model';
 
 /** What an attempt says about the door that it went through. */
 export type GateVerdict =
@@ -9,14 +9,6 @@ export type GateVerdict =
 	/** The provider talked to us about this very message: it works. */
 	| { readonly kind: 'alive' }
 	| { readonly kind: 'nothing' };
-
-/** The stages before a mail is named: what is refused there is refused to all. */
-const DOOR: readonly Stage[] = ['CONFIG', 'CONN', 'TLS', 'EHLO', 'AUTH'];
-
-/** Whether a stage comes before a mail is named. */
-export function isAtDoor(stage: Stage): boolean {
-	return DOOR.includes(stage);
-}
 
 const NOTHING: GateVerdict = { kind: 'nothing' };
 
@@ -32,7 +24,7 @@ export function gateVerdict(outcome: Outcome, quotaFloorSeconds: number): GateVe
 	const every = (fits: (one: Refusal) => boolean): boolean => refusals.every(fits);
 	if (every((one) => one.category === 'AUTH')) return { kind: 'close', reason: 'AUTH', refusal, seconds: null };
 	// A final no that no row of the table knows, said before a mail is named, is about us: `550 account disabled`.
-	if (every((one) => (one.category === 'CONFIG' || one.category === 'PERMANENT') && isAtDoor(one.stage)))
+	if (every((one) => (one.category === 'CONFIG' || one.category === 'PERMANENT') && (isAtDoor(one.stage) || isUnready(one))))
 		return { kind: 'close', reason: 'CONFIG', refusal, seconds: null };
 	if (every((one) => (one.category === 'TRANSIENT' || one.category === 'UNKNOWN') && isAtDoor(one.stage)))
 		return { kind: 'strike', refusal };
@@ -42,6 +34,11 @@ export function gateVerdict(outcome: Outcome, quotaFloorSeconds: number): GateVe
 	}
 	// A cut line says nothing; an answer about the mail says that all before it worked.
 	return refusals.some((one) => one.code !== null && !isAtDoor(one.stage)) ? { kind: 'alive' } : NOTHING;
+}
+
+/** Something has to come before the first mail, such as STARTTLS (RFC 3207 §4): no sender would be taken. */
+function isUnready({ stage, code }: Refusal): boolean {
+	return stage === 'MAIL' && code === '530';
 }
 
 /** A mailbox that receives too quickly (x.2.1) is that recipient's own; every other allowance is the account's. */

@@ -1,7 +1,6 @@
 import type { Room } from '@tidings/limits';
-import type { Outcome } from '@tidings/model';
+import { isAtDoor, type Outcome } from '@tidings/model';
 import type { DeliveryContext } from './context.js';
-import { isAtDoor } from './gate-verdict.js';
 
 /** Whether an attempt ended before anything was asked for anybody: then it has used no room of its rate windows. */
 export function usedNoRoom(outcome: Outcome): boolean {

@@ -1,4 +1,14 @@
-import { detailOf, endTrials, type GateClosing, noteErrors, openGates, type Settlement, wakeGates } from '@tidings/db';
+import {
+	type ClaimedRecord,
+	detailOf,
+	endTrials,
+	type GateClosing,
+	noteErrors,
+	openGates,
+	type Settlement,
+	type Trial,
+	wakeGates,
+} from '@tidings/db';
 import { monotonic } from '@tidings/model';
 import { channelLabel } from '@tidings/telemetry';
 import { closeAll, gateError } from './close-gate.js';
@@ -6,14 +16,17 @@ import type { DeliveryContext } from './context.js';
 import type { Ended } from './ended.js';
 import type { GateVerdict } from './gate-verdict.js';
 
-/** So many failures to reach a provider, one after the other, close its gate. */
+/** So many failures to reach a provider, one after the other and within so long, close its gate. */
 const STRIKES = 3;
+const STRIKES_MS = 900_000;
+/** A record that goes through a half-open gate and finds the door still shut waits like the others, but so often at most: perhaps it is what the door is shut for. */
+const FREE_TRIALS = 5;
 /** A config's newest error is written down at most so often. */
 const NOTE_MS = 5_000;
 
 /**
  * Closes the gates that these attempts speak against, before they are settled. The one that closes a gate pays: a dead letter, a burnt attempt. Every other that met the same closed door, here or
- * in another process, waits behind it and burns nothing; so a wrong password makes one dead letter, however many records wait.
+ * in another process, waits behind it and burns nothing; so does the one that goes first to see whether the door is open again. So a wrong password makes one dead letter, however many records wait.
  */
 export async function judgeGates(context: DeliveryContext, items: readonly Ended[]): Promise<Ended[]> {
 	const wanting = new Map<Ended, GateClosing>();
@@ -25,9 +38,17 @@ export async function judgeGates(context: DeliveryContext, items: readonly Ended
 	const closed = new Set(await closeAll(context, [...wanting.values()]));
 	return items.map((item) => {
 		const closing = wanting.get(item);
+		if (closing === undefined) return item;
+		// Its door is shut, by this process or another: what comes once it is open again is counted anew.
+		context.gates.strikes.delete(closing.configId);
 		// The first of a config in this batch is the one by whose evidence it was closed.
-		return closing === undefined || closed.delete(closing.configId) ? item : { ...item, settlement: behindGate(item.settlement) };
+		const pays = closed.delete(closing.configId) && !isFree(item.record);
+		return pays ? item : { ...item, settlement: behindGate(item.settlement) };
 	});
+}
+
+function isFree({ trial, attemptNo, budgetUsed }: ClaimedRecord): boolean {
+	return trial !== null && attemptNo - budgetUsed <= FREE_TRIALS;
 }
 
 function closingOf({ gates }: DeliveryContext, { record, verdict }: Ended): GateClosing | null {
@@ -38,9 +59,10 @@ function closingOf({ gates }: DeliveryContext, { record, verdict }: Ended): Gate
 			return { ...about, reason: verdict.reason, detail: detailOf(error), seconds: verdict.seconds, error };
 		}
 		case 'strike': {
-			const strikes = (gates.strikes.get(record.configId) ?? 0) + 1;
-			gates.strikes.set(record.configId, strikes);
-			if (strikes < STRIKES && !record.halfOpen) return null;
+			const before = gates.strikes.get(record.configId);
+			const count = before === undefined || monotonic() - before.at > STRIKES_MS ? 1 : before.count + 1;
+			gates.strikes.set(record.configId, { count, at: monotonic() });
+			if (count < STRIKES && record.trial === null) return null;
 			const error = gateError(verdict.refusal, record.id);
 			return { ...about, reason: 'UNREACHABLE', detail: detailOf(error), seconds: null, error };
 		}
@@ -61,18 +83,13 @@ function behindGate(settlement: Settlement): Settlement {
 /** After the settlement: opens what was shown to work, lets the next one try where nothing was shown, and keeps the newest errors for people. What fails here heals by itself. */
 export async function reportToGates(context: DeliveryContext, items: readonly Ended[]): Promise<void> {
 	const { db, log, gates } = context;
-	const of = (kind: GateVerdict['kind'], fits: (item: Ended) => boolean): string[] => [
-		...new Set(items.filter((item) => item.verdict.kind === kind && fits(item)).map((item) => item.record.configId)),
-	];
-	const ids = of('alive', ({ record }) => record.halfOpen);
-	const hung = of('alive', ({ record }) => gates.hung.has(record.configId));
-	const idle = of('nothing', ({ record }) => record.halfOpen);
+	const of = (kind: GateVerdict['kind']): ClaimedRecord[] => items.filter((item) => item.verdict.kind === kind).map((item) => item.record);
+	const alive = of('alive');
+	const trials = trialsOf(alive);
+	const hung = [...new Set(alive.map((record) => record.configId))].filter((configId) => gates.hung.has(configId));
 	try {
-		if (ids.length > 0 || hung.length > 0) await open(context, { ids, hung });
-		if (idle.length > 0) {
-			await endTrials(db.pool, idle);
-			await wakeGates(db.pool, idle);
-		}
+		if (trials.length > 0 || hung.length > 0) await open(context, { trials, hung });
+		await letNextTry(context, of('nothing'));
 		const errors = newErrors(context, items);
 		if (errors.length > 0) await noteErrors(db.pool, errors);
 	} catch (error) {
@@ -80,7 +97,26 @@ export async function reportToGates(context: DeliveryContext, items: readonly En
 	}
 }
 
-async function open({ db, log, gates, metrics, provider }: DeliveryContext, which: { ids: string[]; hung: string[] }): Promise<void> {
+/** Ends the trials of records that showed nothing, if they had one: the next may go. Where that fails their lease ends them. */
+export async function letNextTry({ db, log }: DeliveryContext, records: readonly ClaimedRecord[]): Promise<void> {
+	const idle = trialsOf(records);
+	if (idle.length === 0) return;
+	try {
+		await endTrials(db.pool, idle);
+		await wakeGates(
+			db.pool,
+			idle.map((one) => one.configId),
+		);
+	} catch (error) {
+		log.warn({ err: error }, 'trials of half-open gates could not be ended; their lease ends them');
+	}
+}
+
+function trialsOf(records: readonly ClaimedRecord[]): Trial[] {
+	return records.flatMap(({ configId, trial }) => (trial === null ? [] : [{ configId, until: trial }]));
+}
+
+async function open({ db, log, gates, metrics, provider }: DeliveryContext, which: { trials: Trial[]; hung: string[] }): Promise<void> {
 	const opened = await openGates(db.pool, which);
 	for (const configId of which.hung) gates.hung.delete(configId);
 	for (const { configId, reason } of opened) {

@@ -101,13 +101,13 @@ function attemptRow(record: ClaimedRecord, outcome: Tried, { provider, worker }:
 		worker,
 		publishedAt,
 		startedAt,
-		outcome: refusal === undefined ? 'ACCEPTED' : anyAccepted ? 'PARTIAL' : 'REFUSED',
+		outcome: answer === undefined ? 'UNKNOWN' : refusal === undefined ? 'ACCEPTED' : anyAccepted ? 'PARTIAL' : 'REFUSED',
 		ambiguous: false,
 		category: refusal?.category ?? null,
-		stage: refusal?.stage ?? 'DOT',
+		stage: answer === undefined ? null : (refusal?.stage ?? 'DOT'),
 		code: answer?.code ?? null,
 		enhancedCode: answer?.enhancedCode ?? null,
-		text: answer?.text ?? null,
+		text: answer === undefined ? 'no recipient was open any more; nothing was sent' : answer.text,
 		providerMessageId: outcome.providerMessageId,
 	};
 }
@@ -124,7 +124,7 @@ function recipientRows(record: ClaimedRecord, outcome: Tried): RecipientRow[] {
 function recipientRow(one: RecipientOutcome): RecipientRow {
 	const { n, code, enhancedCode, text } = one;
 	if (one.kind === 'accepted') return { n, outcome: 'ACCEPTED', category: null, stage: 'DOT', code, enhancedCode, text };
-	return { n, outcome: isFinal(one.category) ? 'REFUSED' : 'OPEN', category: one.category, stage: one.stage, code, enhancedCode, text };
+	return { n, outcome: isFinal(one) ? 'REFUSED' : 'OPEN', category: one.category, stage: one.stage, code, enhancedCode, text };
 }
 
 function isRefused(one: RecipientOutcome): one is Extract<RecipientOutcome, { kind: 'refused' }> {

@@ -17,8 +17,8 @@ export type ProbeOptions = {
 	readonly metrics: Metrics;
 };
 
-/** Probes at once; more wait for the next round. */
-const PROBES = 20;
+/** Probes at once; more wait for the next round, which waits for the slowest of them. */
+const PROBES = 100;
 
 /** Probes the gates whose time has come: a log-in without a message. What lets us in opens half, so that one message goes first; what does not is probed again later. */
 export async function probeGates(options: ProbeOptions): Promise<void> {

@@ -6,6 +6,13 @@ export type Category = (typeof CATEGORIES)[number];
 export const STAGES = ['CONFIG', 'CONN', 'TLS', 'EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA', 'DOT'] as const;
 export type Stage = (typeof STAGES)[number];
 
+const DOOR: readonly Stage[] = ['CONFIG', 'CONN', 'TLS', 'EHLO', 'AUTH'];
+
+/** Whether a stage comes before a mail is named: what is refused there is refused to all, and is about no recipient. */
+export function isAtDoor(stage: Stage): boolean {
+	return DOOR.includes(stage);
+}
+
 /** A provider's no, as a person will read it. `text` is the provider's own, cleaned of control characters, at most 1,000 characters. */
 export type Refusal = {
 	readonly category: Category;

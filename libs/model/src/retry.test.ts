@@ -107,6 +107,11 @@ test.each<readonly [Category, RetryDecision, RetryDecision]>([
 	expect(decideOn(answered(refused(category)), { budgetUsed: 4 })).toEqual(last);
 });
 
+test('a final no before a mail is named is about us: a dead letter, and no recipient is refused', () => {
+	const banner = { ...refused('PERMANENT'), stage: 'CONN' } as RecipientOutcome;
+	expect(decideOn(answered(banner, banner))).toEqual({ kind: 'dead-letter' });
+});
+
 test('K37 an exhausted not-now is a dead letter and never a failure for good', () => {
 	expect(decideOn(answered(refused('TRANSIENT'), refused('PERMANENT', 1)), { budgetUsed: 4 })).toEqual({ kind: 'dead-letter' });
 });

@@ -1,4 +1,4 @@
-import type { Category, Outcome, RecipientOutcome, Refusal } from './outcome.js';
+import { isAtDoor, type Outcome, type RecipientOutcome, type Refusal } from './outcome.js';
 
 /** How a failed attempt is tried again. Durations in seconds. */
 export type RetryPolicy = {
@@ -92,14 +92,14 @@ export type Attempted = {
 	readonly onAmbiguous: 'resend' | 'hold';
 };
 
-/** True for the categories that end a recipient for good: asking again would give the same answer. */
-export function isFinal(category: Category): boolean {
-	return category === 'PERMANENT' || category === 'INVALID_INPUT';
+/** True for what ends a recipient for good: asking again would give the same answer. */
+export function isFinal(refusal: Pick<Refusal, 'category' | 'stage'>): boolean {
+	return (refusal.category === 'PERMANENT' || refusal.category === 'INVALID_INPUT') && !needsPerson(refusal);
 }
 
-/** True for the categories that need a person before anything else can work. */
-export function needsPerson(category: Category): boolean {
-	return category === 'AUTH' || category === 'CONFIG';
+/** True for what needs a person before anything else can work. A final no before a mail is named, such as `550 account disabled`, is about us. */
+export function needsPerson({ category, stage }: Pick<Refusal, 'category' | 'stage'>): boolean {
+	return category === 'AUTH' || category === 'CONFIG' || (category === 'PERMANENT' && isAtDoor(stage));
 }
 
 /** Decides what becomes of a record: several recipients are judged together. */
@@ -120,8 +120,7 @@ export function decide(attempted: Attempted, policy: RetryPolicy, random: number
 	if (retryable.length > 0 && budgetLeft) {
 		return { kind: 'retry', delaySeconds: longest(policy, burnt, retryable, random) };
 	}
-	if (retryable.length > 0 || outcome.recipients.some((one) => one.kind === 'refused' && needsPerson(one.category)))
-		return { kind: 'dead-letter' };
+	if (retryable.length > 0 || outcome.recipients.some((one) => one.kind === 'refused' && needsPerson(one))) return { kind: 'dead-letter' };
 	const accepted = attempted.acceptedBefore + outcome.recipients.filter((one) => one.kind === 'accepted').length;
 	return accepted > 0 ? { kind: 'sent' } : { kind: 'fail' };
 }
@@ -132,5 +131,5 @@ function longest(policy: RetryPolicy, burnt: number, refusals: readonly Refusal[
 }
 
 function isRetryable(one: RecipientOutcome): one is Extract<RecipientOutcome, { kind: 'refused' }> {
-	return one.kind === 'refused' && !isFinal(one.category) && !needsPerson(one.category);
+	return one.kind === 'refused' && !isFinal(one) && !needsPerson(one);
 }

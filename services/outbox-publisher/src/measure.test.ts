@@ -25,6 +25,8 @@ test('the gauges tell what waits in the tables and at the broker, and go back to
 	await broker.ensureTopics(topicsOf('mail-send'));
 	const sender = await makeSender(db);
 	const [first = ''] = await acceptRecords(db, [newRecord(sender), newRecord(sender), newRecord(sender, { lane: 'bulk' })]);
+	const [later = ''] = await acceptRecords(db, [newRecord(sender, { lane: 'urgent' })]);
+	await db.pool.query(`update outbox_entry set due_at = now() + interval '1 hour' where id = $1`, [later]);
 	await db.pool.query(`update outbox_entry set due_at = now() - interval '1 minute' where id = $1`, [first]);
 	await db.pool.query(
 		`update outbox_entry set due_at = now() - interval '2 minutes', status = 'PUBLISHING', taken = true, lease_until = now() where lane = 'bulk'`,
@@ -34,8 +36,9 @@ test('the gauges tell what waits in the tables and at the broker, and go back to
 	await db.pool.query(`update gate set closed_until = 'infinity', reason = 'AUTH' where id = $1`, [sender.configId]);
 	await measure({ db, broker, metrics });
 	const text = await metrics.registry.metrics();
-	expect(text).toContain('tidings_records{channel="mail",status="PENDING"} 3');
-	expect(text).toContain('tidings_outbox_entries{route="mail-send",status="NEW"} 2');
+	expect(text).toContain('tidings_records{channel="mail",status="PENDING"} 4');
+	expect(text).toContain('tidings_outbox_entries{route="mail-send",status="NEW"} 3');
+	expect(text).toContain('tidings_outbox_entries{route="mail-send",status="PUBLISHING"} 1');
 	expect(text).toMatch(/tidings_queue_oldest_age_seconds\{route="mail-send",lane="normal"\} 6\d/);
 	expect(text).toMatch(/tidings_queue_oldest_age_seconds\{route="mail-send",lane="bulk"\} 12\d/);
 	expect(text).toContain('tidings_queue_oldest_age_seconds{route="mail-send",lane="urgent"} 0');

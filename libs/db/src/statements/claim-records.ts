@@ -34,8 +34,8 @@ export type ClaimedRecord = {
 	readonly configId: string;
 	/** 0: the config is gone. */
 	readonly configVersion: number;
-	/** Its gate is half open, and this is the one that goes through to see. */
-	readonly halfOpen: boolean;
+	/** Its gate is half open, and this is the one that goes through to see: the end of its lease, which names the trial. Null: the gate is open. */
+	readonly trial: string | null;
 	readonly createdAt: Date;
 	readonly traceId: string;
 	readonly traceparent: string;
@@ -67,23 +67,25 @@ const statement = (channel: Channel): string => {
 	return `
 		with m as materialized (select * from unnest($1::uuid[], $2::uuid[], $5::uuid[]) as m (id, tenant_id, config_id)),
 		found as materialized (
-			select s.id, m.config_id, s.status || '' = 'SENDING' as again, s.not_after > now() as timely from m join send_state s using (id, tenant_id)
+			select s.id, m.config_id, s.status || '' = 'SENDING' as again, s.not_after > now() as timely, s.due_at from m join send_state s using (id, tenant_id)
 			where (${recordsAt('claim', 's')} and s.due_at <= now() and s.tenant_id <> all(${haltedAmong('$2::uuid[]')})) or (s.status || '' = 'SENDING' and s.claimed_by = $4 and s.lease_until > now())
 			order by s.id for update of s
 		),
 		-- What does not stand open to everybody, of the configs that are asked about; the route's own gate has no id that anybody asks for.
 		gates as materialized (
-			select g.id, ${IS_BARRED} as closed from gate g where g.id = any(array(select config_id from m)) and (${IS_BARRED} or g.half_open)
+			select g.id, ${IS_BARRED} as closed, g.trial_until from gate g where g.id = any(array(select config_id from m)) and (${IS_BARRED} or g.half_open)
 		),
 		paused as materialized (select from gate g where g.route = $6 and ${IS_CLOSED}),
 		first as materialized (
 			select distinct on (config_id) id, config_id from found
-			where not again and timely and config_id in (select id from gates where not closed) and not exists (select from paused) order by config_id, id
+			where not again and timely and config_id in (select id from gates where not closed) and not exists (select from paused)
+			-- Who found the door shut is due later than those that wait: so not one and the same is tried each time.
+			order by config_id, due_at, id
 		),
 		-- The condition once more: whoever waited for the row sees who was quicker.
 		trial as (
 			update gate g set trial_until = ${lease}
-			where g.id = any(array(select config_id from first)) and g.half_open and not ${IS_BARRED} and coalesce(g.trial_until <= now(), true) returning g.id
+			where g.id = any(array(select config_id from first)) and g.half_open and not ${IS_BARRED} and coalesce(g.trial_until <= now(), true) returning g.id, g.trial_until
 		),
 		through as materialized (select id from first where config_id in (select id from trial)),
 		barred as materialized (
@@ -120,7 +122,10 @@ const statement = (channel: Channel): string => {
 			select c.id, c.tenant_id, c.status, c.version, c.attempt_no, c.budget_used, c.budget_max, c.hold, c.claimed_at, entry.published_at,
 				extract(epoch from now() - c.quota_since)::int as quota_waited, r.type, r.lane, r.config_id, coalesce(config.version, 0) as config_version,
 				-- A repeated claim finds what the first one got: then the trial is this one's, too.
-				c.id in (select id from through) or (c.id in (select id from kept) and r.config_id in (select id from gates where not closed)) as half_open,
+				coalesce(
+					(select trial_until from trial where id = r.config_id and c.id in (select id from through)),
+					(select trial_until from gates where id = r.config_id and not closed and c.id in (select id from kept))
+				)::text as trial,
 				c.id in (select record_id from letter) as lettered, r.created_at, r.trace_id, r.traceparent,
 				p.subject, p.body_text, p.body_html, p.from_address, p.from_name, p.reply_to, p.headers, p.attachments, q.recipients
 			from (select * from claimed union all select * from kept) c join send_record r using (id) join send_payload p using (id) left join ${CONFIG_TABLE[channel]} config on config.id = r.config_id left join entry on entry.id = c.id
@@ -148,7 +153,7 @@ type Row = {
 	lane: Lane;
 	config_id: string;
 	config_version: number;
-	half_open: boolean;
+	trial: string | null;
 	lettered: boolean;
 	created_at: Date;
 	trace_id: string;
@@ -233,7 +238,7 @@ function toClaimed(row: Row): ClaimedRecord {
 		lane: row.lane,
 		configId: row.config_id,
 		configVersion: row.config_version,
-		halfOpen: row.half_open,
+		trial: row.trial,
 		createdAt: row.created_at,
 		traceId: row.trace_id,
 		traceparent: row.traceparent,

@@ -27,10 +27,12 @@ export async function closeGates(pool: Queryable, closings: readonly GateClosing
 				select c.id, s.tenant_id, 'CONFIG' from c join mail_send_server_config s on s.id = c.id where not exists (select from gate where gate.id = c.id)
 				on conflict do nothing
 			),
+			-- Locked before the gates, as whoever changes a config locks them: else the version that is compared could be gone already.
+			config as materialized (select id, version from mail_send_server_config where id = any($1::uuid[]) order by id for share),
 			open as materialized (
 				select g.id from gate g join c using (id)
 				where (not ${IS_CLOSED} or (g.reason = 'RATE' and c.reason <> 'RATE'))
-					and (c.config_version is null or c.config_version = (select version from mail_send_server_config where id = g.id))
+					and (c.config_version is null or c.config_version = (select version from config where id = g.id))
 				order by g.id for no key update of g
 			)
 			update gate g set
@@ -39,7 +41,7 @@ export async function closeGates(pool: Queryable, closings: readonly GateClosing
 				detail = left(c.detail, 1000),
 				-- A full window says nothing about the provider: a gate that was half open stays so.
 				half_open = case when c.reason = 'RATE' then g.half_open else c.seconds is not null end,
-				trial_until = null,
+				trial_until = case when c.reason = 'RATE' then g.trial_until end,
 				probe_at = case when c.seconds is null then ${nextProbe('$7::float8')} end,
 				failures = g.failures + case when c.reason = 'RATE' then 0 else 1 end,
 				last_error = coalesce(c.error, g.last_error),

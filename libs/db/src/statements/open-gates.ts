@@ -5,20 +5,27 @@ import { IS_CLOSED } from './hand-back.js';
 /** A full window that closed the gate meanwhile says nothing about the provider, and stays. */
 const FULL = `(${IS_CLOSED} and g.reason = 'RATE')`;
 
+/** One message's trial of a half-open gate, named by the end of its lease exactly as stored: who comes late moves no other's. */
+export type Trial = { readonly configId: string; readonly until: string };
+
+const TRIALS = `t as materialized (select * from unnest($1::uuid[], $2::timestamptz[]) as t (id, until))`;
+const trialValues = (trials: readonly Trial[]) => [trials.map((one) => one.configId), trials.map((one) => one.until)];
+
 /**
- * Opens gates wide, for a message has shown that their provider works: those of `ids` that are half open, and those of `hung` that were closed because nothing came back.
+ * Opens gates wide, for a message has shown that their provider works: those that are half open with these trials, and those of `hung` that were closed because nothing came back.
  * Answers which it opened, with the reason for which they had been closed last; their flows are to be woken after the commit.
  */
 export async function openGates(
 	pool: Queryable,
-	{ ids, hung }: { readonly ids: readonly string[]; readonly hung: readonly string[] },
+	{ trials, hung }: { readonly trials: readonly Trial[]; readonly hung: readonly string[] },
 ): Promise<GateChange[]> {
 	const { rows } = await pool.query<{ id: string; reason: GateReason | null }>({
 		name: 'open-gates',
 		text: `
-			with shut as materialized (
+			with ${TRIALS},
+			shut as materialized (
 				select g.id, g.reason from gate g
-				where (g.id = any($1::uuid[]) and g.half_open and (not ${IS_CLOSED} or g.reason = 'RATE')) or (g.id = any($2::uuid[]) and g.reason = 'UNREACHABLE')
+				where ((g.id, g.trial_until) in (select id, until from t) and g.half_open and (not ${IS_CLOSED} or g.reason = 'RATE')) or (g.id = any($3::uuid[]) and g.reason = 'UNREACHABLE')
 				order by g.id for no key update
 			),
 			opened as (
@@ -27,16 +34,16 @@ export async function openGates(
 				where g.id = any(array(select id from shut))
 			)
 			select id, reason from shut`,
-		values: [ids, hung],
+		values: [...trialValues(trials), hung],
 	});
 	return rows.map((row) => ({ configId: row.id, reason: row.reason }));
 }
 
 /** Ends trials that showed nothing, such as one that was given back: the next message may go. The flows are to be woken. */
-export async function endTrials(pool: Queryable, ids: readonly string[]): Promise<void> {
+export async function endTrials(pool: Queryable, trials: readonly Trial[]): Promise<void> {
 	await pool.query({
 		name: 'end-trials',
-		text: 'update gate set trial_until = null where id = any($1::uuid[]) and half_open and trial_until is not null',
-		values: [ids],
+		text: `with ${TRIALS} update gate g set trial_until = null where (g.id, g.trial_until) in (select id, until from t) and g.half_open`,
+		values: trialValues(trials),
 	});
 }

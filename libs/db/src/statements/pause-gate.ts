@@ -1,12 +1,14 @@
 import type { Queryable } from '../client.js';
 
-/** Pauses the gate of a tenant's provider config, until a person resumes it, in the caller's transaction. False: it is paused already. */
+/** Pauses the gate of a tenant's provider config, until a person resumes it, in the caller's transaction; one that is missing is made. False: it is paused already. */
 export async function pauseGate(client: Queryable, gate: { id: string; tenantId: string }, note: string | null): Promise<boolean> {
 	const { rows } = await client.query({
 		name: 'pause-gate',
 		text: `
-			update gate set closed_until = 'infinity', reason = 'PAUSED', detail = $3::text, probe_at = null, trial_until = null, version = version + 1, changed_at = now()
-			where id = $1::uuid and tenant_id = $2::uuid and reason is distinct from 'PAUSED' returning id`,
+			insert into gate (id, tenant_id, kind, closed_until, reason, detail) values ($1::uuid, $2::uuid, 'CONFIG', 'infinity', 'PAUSED', $3::text)
+			on conflict (id) do update
+			set closed_until = 'infinity', reason = 'PAUSED', detail = excluded.detail, probe_at = null, trial_until = null, version = gate.version + 1, changed_at = now()
+			where gate.tenant_id = excluded.tenant_id and gate.reason is distinct from 'PAUSED' returning id`,
 		values: [gate.id, gate.tenantId, note],
 	});
 	return rows.length > 0;

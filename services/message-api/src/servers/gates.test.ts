@@ -142,6 +142,13 @@ test('what is open half stays so until a message has shown something: through a 
 	expect((await act(id, 'resume')).body.gate.state).toBe('HALF_OPEN');
 });
 
+test('a server whose gate is missing can be paused, and resumed', async () => {
+	const id = await newServer();
+	await api.db.pool.query('delete from gate where id = $1', [id]);
+	expect((await act(id, 'pause')).body.gate.state).toBe('CLOSED');
+	expect((await act(id, 'resume')).body.gate.state).toBe('OPEN');
+});
+
 test('a test tries what a failure has closed, and waits where a person has paused', async () => {
 	const id = await newServer();
 	const asked = async (): Promise<string> => {
