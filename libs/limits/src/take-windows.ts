@@ -34,6 +34,7 @@ if ARGV[2] ~= '' and redis.call('HGET', kept, 'name') == ARGV[2] then
 		if fields[at] ~= 'name' then give(fields[at], tonumber(fields[at + 1])) end
 	end
 end
+local used = {}
 local all = {}
 local full = {}
 for at = 3, #ARGV, 5 do
@@ -47,10 +48,10 @@ for at = 3, #ARGV, 5 do
 			if limit > 0 then
 				local rest = ':' .. id .. ':' .. window.number
 				local key = 'rl:' .. ARGV[at + 1] .. ':' .. window.name .. rest
-				local used = tonumber(redis.call('GET', key) or '0')
+				used[key] = used[key] or tonumber(redis.call('GET', key) or '0')
 				local share = math.min(cost, limit)
-				if used + share > limit then
-					local shut = used >= limit
+				if used[key] + share > limit then
+					local shut = used[key] >= limit
 					if not shut then
 						local misfits = 'rl:' .. ARGV[at + 1] .. ':' .. window.name .. '-misfits' .. rest
 						shut = redis.call('INCR', misfits) > ${MISFITS_MOST}
@@ -68,18 +69,21 @@ for at = 3, #ARGV, 5 do
 		answers[#answers + 1] = denial
 	else
 		for _, one in ipairs(taken) do
-			redis.call('INCRBY', one.key, one.share)
-			redis.call('EXPIRE', one.key, one.life)
-			all[one.key] = (all[one.key] or 0) + one.share
+			used[one.key] = used[one.key] + one.share
+			all[one.key] = { share = (all[one.key] and all[one.key].share or 0) + one.share, life = one.life }
 		end
 		answers[#answers + 1] = false
 	end
+end
+for key, one in pairs(all) do
+	redis.call('INCRBY', key, one.share)
+	redis.call('EXPIRE', key, one.life)
 end
 if ARGV[2] ~= '' then
 	redis.call('DEL', kept)
 	if next(all) then
 		redis.call('HSET', kept, 'name', ARGV[2])
-		for key, share in pairs(all) do redis.call('HSET', kept, key, share) end
+		for key, one in pairs(all) do redis.call('HSET', kept, key, one.share) end
 		redis.call('EXPIRE', kept, 172800)
 	end
 end
