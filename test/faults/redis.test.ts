@@ -42,47 +42,73 @@ async function standing({ db }: ProcessMesh, ids: readonly string[]): Promise<ob
 	return rows[0];
 }
 
-/** Lets an outage last for so long that what waits for its end has tried again more than once. */
-async function lasts(ms: number): Promise<void> {
-	const end = Date.now() + ms;
-	await eventually(() => Date.now() >= end, { what: 'the outage to last' });
+/** Settings of a process that runs this code before its own. */
+function preloaded(code: string): Readonly<Record<string, string>> {
+	return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
 }
 
-for (const { how, says, breakIt, mend } of BREAKS)
-	faultTest(
-		`F21 while Redis is ${how} nothing is sent, tried or burnt, and the sender says so; then all goes, without a restart`,
-		async (mesh) => {
-			const sender = mesh.start('mail-sender');
-			await Promise.all([mesh.startReady('outbox-publisher'), sender.ready()]);
-			const { pid } = sender;
-			const before = mesh.sink.mails.length;
-			const ids: string[] = [];
-			await breakIt();
-			try {
-				await eventually(async () => says.test((await sender.admin('/readyz')).text), { ...PATIENCE, what: 'the readiness to say it' });
-				ids.push(...(await Promise.all(Array.from({ length: 20 }, () => mesh.submitter.submit()))));
-				await eventually(() => sender.said('what counts the rate limits is away; what is held waits for it').length > 0, {
-					...PATIENCE,
-					what: 'the sender to wait',
-				});
-				await lasts(1_000);
-				expect(await standing(mesh, ids)).toEqual({ pending: 20, claims: 0, burnt: 0, waits: 0, attempts: 0 });
-				const { status, text } = await sender.admin('/readyz');
-				expect(status).toBe(503);
-				expect(JSON.parse(text)).toMatchObject({ status: 'failing', checks: { redis: expect.stringMatching(says) } });
-				expect(mesh.sink.mails).toHaveLength(before);
-			} finally {
-				// Also for the tests behind one that fails.
-				await mend();
-			}
-			await mesh.drained();
-			await sender.ready();
-			expect(sender.pid).toBe(pid);
-			expect(mesh.sink.mails).toHaveLength(before + 20);
-			expect(await standing(mesh, ids)).toEqual({ pending: 0, claims: 20, burnt: 0, waits: 0, attempts: 20 });
-			expect(await mesh.broken()).toEqual([]);
-		},
-	);
+/** What a sender says each time it asks Redis for room for messages, also while there is no connection. Readiness asks without messages. */
+const ASKS = 'asks for room';
+const TELLING = preloaded(`
+	import { createRequire } from 'node:module';
+	const { Redis } = createRequire(process.cwd() + '/')('ioredis');
+	const send = Redis.prototype.sendCommand;
+	Redis.prototype.sendCommand = function (command, stream) {
+		if (command.name === 'eval' && command.args.includes('mail')) console.log(JSON.stringify({ msg: '${ASKS}', take: command.args[3] }));
+		return send.call(this, command, stream);
+	};`);
+
+/** Resolves when a sender asks for the same room for the third time from now on: the first answer, and what it did again by itself, have both changed nothing. */
+function asksThrice(sender: ServiceProcess, what: string): () => Promise<unknown> {
+	const from = sender.said(ASKS).length;
+	const asked = () => {
+		const times = new Map<unknown, number>();
+		for (const { take } of sender.said(ASKS).slice(from)) times.set(take, (times.get(take) ?? 0) + 1);
+		return Math.max(0, ...times.values());
+	};
+	return () => eventually(() => asked() >= 3, { ...PATIENCE, what });
+}
+
+const WAITS = 'what counts the rate limits is away; what is held waits for it';
+
+/** Breaks Redis, submits, looks while it lasts, mends it, and looks again. */
+async function survives(mesh: ProcessMesh, sender: ServiceProcess, { how, says, breakIt, mend }: (typeof BREAKS)[number]): Promise<void> {
+	const [mails, waits] = [mesh.sink.mails.length, sender.said(WAITS).length];
+	const thrice = asksThrice(sender, `the sender to try again while Redis is ${how}`);
+	const ids: string[] = [];
+	await breakIt();
+	try {
+		await eventually(async () => says.test((await sender.admin('/readyz')).text), { ...PATIENCE, what: `the readiness to say “${how}”` });
+		ids.push(...(await Promise.all(Array.from({ length: 20 }, () => mesh.submitter.submit()))));
+		await thrice();
+		expect(sender.said(WAITS)).toHaveLength(waits + 1);
+		expect({ how, ...(await standing(mesh, ids)) }).toEqual({ how, pending: 20, claims: 0, burnt: 0, waits: 0, attempts: 0 });
+		const { status, text } = await sender.admin('/readyz');
+		expect({ how, status }).toEqual({ how, status: 503 });
+		expect(JSON.parse(text)).toMatchObject({ status: 'failing', checks: { redis: expect.stringMatching(says) } });
+		expect({ how, mails: mesh.sink.mails.length }).toEqual({ how, mails });
+	} finally {
+		// Also for the tests behind one that fails.
+		await mend();
+	}
+	await mesh.drained();
+	await sender.ready();
+	expect({ how, mails: mesh.sink.mails.length }).toEqual({ how, mails: mails + 20 });
+	expect({ how, ...(await standing(mesh, ids)) }).toEqual({ how, pending: 0, claims: 20, burnt: 0, waits: 0, attempts: 20 });
+}
+
+faultTest(
+	`F21 while Redis is ${BREAKS.map(({ how }) => how).join(', ')} nothing is sent, tried or burnt, and the sender says so; then all goes, each time by the same sender`,
+	async (mesh) => {
+		const sender = mesh.start('mail-sender', TELLING);
+		await Promise.all([mesh.startReady('outbox-publisher'), sender.ready()]);
+		const { pid } = sender;
+		for (const one of BREAKS) await survives(mesh, sender, one);
+		expect(sender.pid).toBe(pid);
+		expect(sender.running).toBe(true);
+		expect(await mesh.broken()).toEqual([]);
+	},
+);
 
 const PER_MINUTE = 10;
 
@@ -138,8 +164,9 @@ async function minuteNow(): Promise<number> {
 
 /** Settings of a process whose wall clock is wrong by so many milliseconds. */
 function skewed(ms: number): Readonly<Record<string, string>> {
-	const code = `const Real=Date;globalThis.Date=class extends Real{constructor(...of){if(of.length===0)super(Real.now()+${ms});else super(...of)}static now(){return Real.now()+${ms}}}`;
-	return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
+	return preloaded(
+		`const Real=Date;globalThis.Date=class extends Real{constructor(...of){if(of.length===0)super(Real.now()+${ms});else super(...of)}static now(){return Real.now()+${ms}}}`,
+	);
 }
 
 /** By how many milliseconds the clock of a process that has just said something is wrong. */
