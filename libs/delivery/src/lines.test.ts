@@ -2,7 +2,12 @@ import { expect, test } from '@jest/globals';
 import { eventually } from '../../../test/harness/eventually.js';
 import { createLines, type Waiting } from './lines.js';
 
-const message = (configId: string, recordId: string, lane: Waiting['lane'] = 'normal'): Waiting => ({ configId, recordId, lane });
+const message = (configId: string, recordId: string, lane: Waiting['lane'] = 'normal', tenantId = 't'): Waiting => ({
+	configId,
+	recordId,
+	lane,
+	tenantId,
+});
 const ids = (messages: readonly Waiting[]): string[] => messages.map((one) => one.recordId);
 
 test('each config has its own slots; urgent goes first', () => {
@@ -13,6 +18,17 @@ test('each config has its own slots; urgent goes first', () => {
 	expect(lines.take(10)).toEqual([]);
 	lines.release('a');
 	expect(ids(lines.take(10))).toEqual(['1']);
+});
+
+test('F37 in one line the tenants take turns: who has one message waits for no long row of another', () => {
+	const lines = createLines<Waiting>(10);
+	for (const n of ['1', '2', '3', '4']) lines.add(message('a', n, 'normal', 'noisy'));
+	lines.add(message('a', '5', 'normal', 'quiet'));
+	lines.add(message('a', '6', 'bulk', 'other'));
+	expect(ids(lines.take(3))).toEqual(['1', '5', '2']);
+	lines.add(message('a', '7', 'normal', 'quiet'));
+	expect(ids(lines.take(10))).toEqual(['3', '7', '4', '6']);
+	expect([lines.waiting, lines.busy]).toEqual([0, 7]);
 });
 
 test('a line is drained without its slots', () => {

@@ -1,11 +1,11 @@
 import { LANES, type Lane, monotonic } from '@tidings/model';
 
 /** A message that waits for a free slot of its provider config. */
-export type Waiting = { readonly recordId: string; readonly configId: string; readonly lane: Lane };
+export type Waiting = { readonly recordId: string; readonly tenantId: string; readonly configId: string; readonly lane: Lane };
 
 /**
  * Waiting messages, a line for each provider config with its own slots: a config whose server hangs takes no slot from another.
- * Within a line urgent goes before normal before bulk.
+ * Within a line urgent goes before normal before bulk, and the tenants of a lane take turns.
  */
 export type Lines<Message extends Waiting> = {
 	/** Puts a message at the end of its line. */
@@ -28,7 +28,9 @@ export type Lines<Message extends Waiting> = {
 	readonly busy: number;
 };
 
-type Line<Message> = { busy: number; departed: number; movedAt: number; waiting: Record<Lane, Message[]> };
+/** Who waits in one lane, by tenant; the first is the one whose turn it is. */
+type Turns<Message> = Map<string, Message[]>;
+type Line<Message> = { busy: number; departed: number; movedAt: number; waiting: Record<Lane, Turns<Message>> };
 
 /** Makes lines with `slots` slots each. */
 export function createLines<Message extends Waiting>(slots: number): Lines<Message> {
@@ -36,11 +38,14 @@ export function createLines<Message extends Waiting>(slots: number): Lines<Messa
 	let waiting = 0;
 	let busy = 0;
 	const nextOf = (line: Line<Message>): Message | undefined => {
-		for (const lane of LANES) {
-			const message = line.waiting[lane].shift();
-			if (message !== undefined) return message;
-		}
-		return undefined;
+		const turns = LANES.map((lane) => line.waiting[lane]).find((one) => one.size > 0);
+		const [first] = turns ?? [];
+		if (turns === undefined || first === undefined) return undefined;
+		const [tenantId, messages] = first;
+		const message = messages.shift();
+		turns.delete(tenantId);
+		if (messages.length > 0) turns.set(tenantId, messages);
+		return message;
 	};
 	const move = (configId: string, by: 1 | -1): void => {
 		const line = lines.get(configId);
@@ -48,7 +53,7 @@ export function createLines<Message extends Waiting>(slots: number): Lines<Messa
 		line.departed += by;
 		line.movedAt = monotonic();
 	};
-	const hasWaiting = (line: Line<Message>): boolean => LANES.some((lane) => line.waiting[lane].length > 0);
+	const hasWaiting = (line: Line<Message>): boolean => LANES.some((lane) => line.waiting[lane].size > 0);
 	const free = (configId: string): boolean => {
 		const line = lines.get(configId);
 		if (line === undefined) return false;
@@ -59,7 +64,8 @@ export function createLines<Message extends Waiting>(slots: number): Lines<Messa
 		return false;
 	};
 	const empty = (line: Line<Message>): Message[] => {
-		const all = LANES.flatMap((lane) => line.waiting[lane].splice(0));
+		const all = LANES.flatMap((lane) => [...line.waiting[lane].values()].flat());
+		for (const lane of LANES) line.waiting[lane].clear();
 		waiting -= all.length;
 		return all;
 	};
@@ -70,10 +76,13 @@ export function createLines<Message extends Waiting>(slots: number): Lines<Messa
 				busy: 0,
 				departed: 0,
 				movedAt: monotonic(),
-				waiting: { urgent: [], normal: [], bulk: [] },
+				waiting: { urgent: new Map(), normal: new Map(), bulk: new Map() },
 			};
 			lines.set(message.configId, line);
-			line.waiting[message.lane].push(message);
+			const turns = line.waiting[message.lane];
+			const messages = turns.get(message.tenantId);
+			if (messages === undefined) turns.set(message.tenantId, [message]);
+			else messages.push(message);
 			waiting += 1;
 		},
 		take: (limit) => {
