@@ -10,6 +10,7 @@ import { type FlowingRecord, insertRecords } from './statements/insert-records.j
 import { lockKeys } from './statements/lock-keys.js';
 import { lockQuota } from './statements/lock-quota.js';
 import { isQuotaFull } from './statements/take-quota.js';
+import { warnQuota } from './statements/warn-quota.js';
 import { wasCommitted } from './statements/was-committed.js';
 import { inTransaction, troubleOf } from './tx.js';
 
@@ -136,7 +137,8 @@ async function acceptKeyed(
 		'accept' in one && one.key !== null ? [{ key: one.key, response: { ...one.accept, createdAt } }] : [],
 	);
 	if (answers.length > 0) await insertAnswers(client, answers);
-	plan.warnings = fresh.length > 0 ? (await insertRecords(client, fresh, rule)).warnings : [];
+	const { warnings } = fresh.length > 0 ? await insertRecords(client, fresh, rule) : { warnings: [] };
+	plan.warnings = [...warnings, ...(await warnQuota(client, admission.rooms?.untold() ?? []))];
 	plan.ids = fresh.map((record) => record.id);
 	plan.results = plans.map((one) => ('accept' in one ? { kind: 'accepted', ...one.accept, createdAt } : one));
 }

@@ -96,6 +96,7 @@ export { findDueReplays, type TakenReplay, takeReplay } from './statements/take-
 export { OUTBOX_CHANNEL, wakeFlows } from './statements/wake-flows.js';
 export { wakeGates } from './statements/wake-gates.js';
 export { wakeSleepingFlows } from './statements/wake-sleeping-flows.js';
+export { type CappedBucket, warnQuota } from './statements/warn-quota.js';
 export { tellWarnings } from './tell-warnings.js';
 export { type RecordChange, type RecordRow, transition } from './transition.js';
 export { type DbTrouble, inTransaction, troubleOf } from './tx.js';

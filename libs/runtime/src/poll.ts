@@ -17,6 +17,8 @@ export type PollOptions = {
 	/** One run. `stopping` is aborted when the poll becomes quiet, so that a long run can end early. Rejecting is survived. */
 	readonly act: (stopping: AbortSignal) => Promise<void>;
 	readonly log: Logger;
+	/** How bad a failure is; default `warn`. */
+	readonly failureLevel?: 'warn' | 'error';
 	/** Pause after the first failure in a row, doubled with each further one up to `most` milliseconds; default 200 and 30,000. Varied by ±25 %. */
 	readonly backoff?: { readonly first: number; readonly most: number };
 };
@@ -95,7 +97,7 @@ export function createPoll(options: PollOptions): Poll {
 const REASONS = 20;
 
 /** Tells of failures, of the same one again only after a while. */
-function createTeller({ name, log }: PollOptions): { tell(error: unknown, failures: number): void; forget(): void } {
+function createTeller({ name, log, failureLevel = 'warn' }: PollOptions): { tell(error: unknown, failures: number): void; forget(): void } {
 	const saidAt = new Map<string, number>();
 	return {
 		tell: (error, failures) => {
@@ -104,7 +106,7 @@ function createTeller({ name, log }: PollOptions): { tell(error: unknown, failur
 			if (last !== undefined && monotonic() - last < TELL_AGAIN_MS) return;
 			if (saidAt.size >= REASONS) saidAt.clear();
 			saidAt.set(reason, monotonic());
-			log.warn({ poll: name, failures, err: error }, 'poll failed and will be repeated');
+			log[failureLevel]({ poll: name, failures, err: error }, 'poll failed and will be repeated');
 		},
 		forget: () => saidAt.clear(),
 	};

@@ -48,6 +48,8 @@ export function deadLetterParts(options: DeadLetterOptions): Part[] {
 		name: 'dead-letter-alerts',
 		intervalMs: pollMs,
 		log,
+		// An alert that cannot be told is told of at once.
+		failureLevel: 'error',
 		act: () => sendAlerts({ db, log, metrics, recipients, caps, ...times }),
 	});
 	// The archiver stops before the consumer: what it finishes can still be acked.

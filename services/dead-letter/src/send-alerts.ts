@@ -43,7 +43,7 @@ async function tell({ db, log, metrics, recipients, caps = NO_CAPS }: AlertOptio
 	const server = await findAlertServer(db);
 	if (server === null)
 		throw new Error(
-			'operators cannot be told of dead letters: the platform has no active default mail server. Make one with a key of the platform',
+			'operators cannot be told of dead letters: the platform has no active default mail server. Make one with a key of the platform (docs/operations.md, "A mail server for the alerts")',
 		);
 	const record = { ...composeAlert(alert, { server, recipients }), flowId: server.flowId };
 	// A quota that is used up is one more thing that operators must hear of.

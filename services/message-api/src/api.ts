@@ -116,7 +116,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 			...apiKeyActOperations({ db, forget: options.credentials.forget }),
 			...auditOperations(db),
 			...statsOperations(db),
-			...quotaOperations({ ...tenants, caps: options.caps ?? NO_CAPS }),
+			...quotaOperations({ ...tenants, caps: options.caps ?? NO_CAPS, log: options.log, metrics: options.metrics }),
 			...outboxOperations(db),
 			...routeOperations(db),
 		],

@@ -75,6 +75,20 @@ test('what is masked cannot be searched for either: an address does not come out
 	expect(await list(`?limit=3&text=kind.&cursor=${first.nextCursor}`, triager)).toEqual(at(1, 0));
 });
 
+test('how many letters hold a text in what is masked shows neither in the cursor', async () => {
+	await api.db.pool.query(
+		`insert into dead_letter_message (id, tenant_id, source, channel, type, category, error)
+		select uuid_v7(), $1, 'SEND_EXHAUSTED', 'MAIL', 'many', 'PERMANENT', 'no such user <secret@example.com>' from generate_series(1, 2100)`,
+		[api.tenantId],
+	);
+	const [held, absent] = await Promise.all(
+		['secret', 'absent'].map(async (text) => (await api.call(`/v1/dead-letters?text=${text}`, { key: triager })).body),
+	);
+	expect(held.data).toEqual([]);
+	expect(held).toEqual(absent);
+	await api.db.pool.query(`delete from dead_letter_message where type = 'many'`);
+});
+
 test('dead letters are listed newest first, and filters narrow them down', async () => {
 	expect(await list('')).toEqual(at(4, 3, 2, 1, 0));
 	expect(await list('?status=PENDING')).toEqual(at(4, 2, 1, 0));

@@ -7,6 +7,8 @@ import { VERDICT, VERDICT_JOINS } from './replay-verdict.js';
 export type LetterVerdicts = {
 	readonly matched: number;
 	readonly replayable: number;
+	/** Of those, how many may have been sent already without an answer. */
+	readonly ambiguous: number;
 	readonly refusals: RefusalCounts;
 	readonly sample: readonly UnreplayedLetter[];
 };
@@ -20,6 +22,7 @@ export async function judgeLetters(client: Queryable, tenantId: string, selectio
 			refused as (select *, row_number() over (partition by reason order by letter_id) as n from judged where reason is not null)
 			select (select count(*)::int from judged) as matched,
 				(select count(*)::int from judged where reason is null) as replayable,
+				(select count(*)::int from judged where reason is null and ambiguous) as ambiguous,
 				(select coalesce(json_object_agg(reason, count), '{}') from (select reason, count(*)::int from refused group by 1) as c) as refusals,
 				(select coalesce(json_agg(json_build_object('letterId', letter_id, 'reason', reason)), '[]')
 					from (select * from refused where n <= ${SAMPLE_OF_REASON} order by letter_id limit ${REPLAY_SAMPLE}) as few) as sample`,
@@ -34,13 +37,13 @@ function chosen(tenantId: string, selection: ReplaySelection): { from: string; v
 	if (selection.kind === 'ids')
 		return {
 			from: `
-				select i.id as letter_id, ${VERDICT} as reason from (select distinct id from unnest($2::uuid[]) as i (id)) as i
+				select i.id as letter_id, ${VERDICT} as reason, s.ambiguous from (select distinct id from unnest($2::uuid[]) as i (id)) as i
 				left join dead_letter_message l on l.id = i.id and l.tenant_id = $1::uuid ${VERDICT_JOINS}`,
 			values: [tenantId, selection.ids],
 		};
 	const conditions = letterConditions(tenantId, { ...selection.filter, status: 'PENDING' }, 'l');
 	return {
-		from: `select l.id as letter_id, ${VERDICT} as reason from dead_letter_message l ${VERDICT_JOINS} where ${conditions.text()}`,
+		from: `select l.id as letter_id, ${VERDICT} as reason, s.ambiguous from dead_letter_message l ${VERDICT_JOINS} where ${conditions.text()}`,
 		values: conditions.values,
 	};
 }

@@ -41,7 +41,7 @@ export type MessageRow = {
 	readonly deadLetterId: string | null;
 	/** What keeps an open message from being tried. */
 	readonly waitsFor: {
-		readonly what: 'SERVER' | 'ROUTE' | 'TENANT';
+		readonly what: 'SERVER' | 'ROUTE' | 'TENANT' | 'OUTBOX';
 		readonly reason: string;
 		readonly detail: string | null;
 		readonly until: string | null;
@@ -111,6 +111,8 @@ const MESSAGE = `
 			-- An entry that waits longer than its record, and was not refused by the broker, did not fit into a window.
 			select 3, 'SERVER', 'RATE', 'There is too little room left for all its recipients in this minute or day.', to_char(o.due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 			from outbox_entry o where o.id = r.id and o.due_at > now() and s.due_at <= now() and o.refusals = 0
+			union all
+			select 0, 'OUTBOX', 'DEAD', null, null from outbox_entry o where o.id = r.id and o.taken is null
 		) as c order by n limit 1
 	) as w on true
 	left join dead_letter_message d on d.record_id = page.id and d.status = 'PENDING'

@@ -33,13 +33,16 @@ export function takeQuota(first: number, after: string): string {
 		select tenant_id, channel, to_char(month, 'YYYY-MM') as month, level, used, cap
 		from taken join bucket using (tenant_id, channel, month) cross join lateral (values (80, first80), (100, first100)) as l (level, is_first) where is_first
 	),
-	warning as (
+	${WARNING}`;
+}
+
+/** A CTE that writes down what was `crossed`. */
+export const WARNING = `warning as (
 		insert into audit_event (id, tenant_id, actor, action, subject_type, subject_id, detail)
 		select uuid_v7(), tenant_id, 'mesh', 'quota.warn', 'tenant', tenant_id,
 			jsonb_build_object('channel', channel, 'month', month, 'percent', level::text, 'used', used::text, 'cap', cap::text)
 		from crossed
 	)`;
-}
 
 /** Selects what was crossed, as `readWarnings` takes it. */
 export const CROSSED = `(

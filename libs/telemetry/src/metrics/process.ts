@@ -2,7 +2,7 @@ import type { MetricRow } from '../metric-row.js';
 import { FAST } from './values.js';
 
 /** What `/readyz` can ask about: a part of this name reports to `dependency_up`. */
-export const DEPENDENCIES = ['postgres', 'broker'] as const;
+export const DEPENDENCIES = ['postgres', 'broker', 'redis'] as const;
 export type Dependency = (typeof DEPENDENCIES)[number];
 
 /** What every process tells of itself. */

@@ -95,3 +95,38 @@ test('usage is shown for one month and each channel, also where nothing was sent
 	for (const wrong of ['2026-13', '2026', '26-01', '0000-01', '2026-1'])
 		expect((await api.call(`/v1/quota-usage?month=${wrong}`)).status).toBe(400);
 });
+
+const warnings = async (id: string): Promise<string[]> => {
+	const { body } = await api.call('/v1/audit-events?action=quota.warn', { ...platform, headers: { 'tidings-tenant': id } });
+	return body.data.map((one: { detail: { percent: string; used: string; cap: string } }) => {
+		const { percent, used, cap } = one.detail;
+		return `${percent} % of ${cap} by ${used}`;
+	});
+};
+const use = (id: string, used: number): Promise<unknown> =>
+	api.db.pool.query(
+		`insert into tenant_message_usage (tenant_id, channel, month, used, cap, last_record_id) values ($1, 'MAIL', date_trunc('month', now() at time zone 'UTC'), $2, null, $1)`,
+		[id, used],
+	);
+
+test('a cap that comes down to what is used warns at once, of each level once', async () => {
+	const id = await newTenant();
+	await put(id, { mailMonthly: null });
+	await use(id, 90);
+	await put(id, { mailMonthly: 1_000 });
+	expect(await warnings(id)).toEqual([]);
+	await put(id, { mailMonthly: 100 });
+	expect(await warnings(id)).toEqual(['80 % of 100 by 90']);
+	await put(id, { mailMonthly: 90 });
+	await put(id, { mailMonthly: 50 });
+	expect(await warnings(id)).toEqual(['100 % of 90 by 90', '80 % of 100 by 90']);
+});
+
+test('a default that came down warns with the first refusal, once', async () => {
+	await use(api.tenantId, 500);
+	const server = { name: 'any', host: '127.0.0.1', port: 25, security: 'none', from: { address: 'shop@example.com' } };
+	const { body } = await api.call('/v1/mail-servers', { body: server });
+	const mail = { body: { to: ['ann@example.com'], subject: 'Hello', text: 'Hi', serverId: body.id } };
+	for (let n = 0; n < 3; n += 1) expect((await api.call('/v1/mails', mail)).body.code).toBe('quota-exceeded');
+	expect((await warnings(api.tenantId)).sort()).toEqual(['100 % of 500 by 500', '80 % of 500 by 500']);
+});

@@ -52,7 +52,7 @@ function startOperation(db: Db): Operation {
 		errors: ['state-conflict', 'tenant-not-active'],
 		example: { filter: { category: 'AUTH' }, ratePerSecond: 200, note: 'password mended' },
 		answerExamples: {
-			200: { matched: 10_000, replayable: 9_999, refusals: DONE.refusals, sample: SAMPLE },
+			200: { matched: 10_000, replayable: 9_999, ambiguous: 12, refusals: DONE.refusals, sample: SAMPLE },
 			202: EXAMPLE,
 		},
 		handle: async (request, reply) => {

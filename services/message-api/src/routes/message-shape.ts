@@ -74,12 +74,13 @@ export const MessageSchema = Type.Object(
 		deadLetterId: nullable(Type.String({ format: 'uuid', description: 'Its open dead letter.' })),
 		waitsFor: Type.Unsafe<MessageRow['waitsFor']>({
 			...Type.Object({
-				what: Type.Enum(['SERVER', 'ROUTE', 'TENANT'], {
-					description: 'The gate of its mail server, its kind of message for all tenants, or its tenant.',
+				what: Type.Enum(['SERVER', 'ROUTE', 'TENANT', 'OUTBOX'], {
+					description:
+						'The gate of its mail server, its kind of message for all tenants, its tenant, or an operator who requeues its outbox entry.',
 				}),
 				reason: Type.String({
 					description:
-						'`RATE`: a limit of the server is reached. `AUTH`, `CONFIG`, `UNREACHABLE`, `QUOTA`: the server could not be used. `HALF_OPEN`: another message goes first, to see. `PAUSED`: a person stopped it. For `TENANT` its status.',
+						'`RATE`: a limit of the server is reached. `AUTH`, `CONFIG`, `UNREACHABLE`, `QUOTA`: the server could not be used. `HALF_OPEN`: another message goes first, to see. `PAUSED`: a person stopped it. For `TENANT` its status. For `OUTBOX` `DEAD`: the broker refused it.',
 				}),
 				detail: text(
 					"What the server said, or the note of who paused it. Null for what is the platform's: its servers, which others send through, too, and kinds of message.",

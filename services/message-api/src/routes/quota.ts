@@ -1,6 +1,7 @@
-import { type Db, listUsage } from '@tidings/db';
+import { type Db, listUsage, tellWarnings } from '@tidings/db';
 import { type MonthlyCaps, now, QUOTA_CHANNELS } from '@tidings/model';
 import { callerOf, etagOf, type Operation, operation, refuseStale } from '@tidings/runtime';
+import type { Logger, Metrics } from '@tidings/telemetry';
 import { type Static, Type } from 'typebox';
 import { beginChecks, refuseFaulty } from '../checks/faults.js';
 import { findQuota } from '../quota/find-quota.js';
@@ -34,6 +35,8 @@ export type QuotaContext = {
 	readonly db: Db;
 	/** The caps of tenants for whom nothing is set. */
 	readonly caps: MonthlyCaps;
+	readonly log: Logger;
+	readonly metrics: Metrics;
 	forget(): void;
 };
 
@@ -129,10 +132,12 @@ function setOperation(context: QuotaContext): Operation {
 		handle: async (request, reply) => {
 			refuseFaulty(beginChecks(request).faults);
 			const id = request.params.id.toLowerCase();
-			const { version, set } = await setQuota(tenantContextOf(context, request), id, {
+			const { version, set, warnings } = await setQuota(tenantContextOf(context, request), id, {
 				set: capsIn(request.body as Static<typeof NewQuotaSchema>),
 				refuse: (standing) => refuseStale(request, standing),
+				caps: context.caps,
 			});
+			tellWarnings(warnings, context);
 			reply.header('etag', etagOf(version));
 			return showQuota(id, set, context.caps);
 		},

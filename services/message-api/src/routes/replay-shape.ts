@@ -83,6 +83,7 @@ export const ReplayPreviewSchema = Type.Object(
 	{
 		matched: count('Letters that it would be about.'),
 		replayable: count('Those of them that would be replayed.'),
+		ambiguous: count('Those of these that may have been sent already: their mail server took the content and did not answer.'),
 		...REPORT_FIELDS,
 	},
 	{ $id: 'DeadLetterReplayPreview', description: 'What a replay would do now. Nothing was written.' },
@@ -130,8 +131,8 @@ const showSample = (sample: readonly UnreplayedLetter[]) =>
 	}));
 
 /** Shows what a replay would do. */
-export function showPreview({ matched, replayable, refusals, sample }: LetterVerdicts): Static<typeof ReplayPreviewSchema> {
-	return { matched, replayable, refusals: showRefusals(refusals), sample: showSample(sample) };
+export function showPreview({ matched, replayable, ambiguous, refusals, sample }: LetterVerdicts): Static<typeof ReplayPreviewSchema> {
+	return { matched, replayable, ambiguous, refusals: showRefusals(refusals), sample: showSample(sample) };
 }
 
 /** Shows a replay. `mask` hides addresses in what a person wrote; null for those who may read them. */

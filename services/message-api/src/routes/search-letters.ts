@@ -13,7 +13,7 @@ const MOST_ROUNDS = 10;
 
 /**
  * A page of a tenant's letters as the caller may see them, newest first. `text` is looked for in what they see: otherwise whoever may not read an address could find it out
- * character by character. Where very many letters hold the text only in what is masked, a page may be short and still have a `nextCursor`.
+ * character by character, and how many letters are walked says nothing of their text either. Among very many letters a page may be short and still have a `nextCursor`.
  */
 export async function searchLetters(
 	db: Db,
@@ -21,12 +21,14 @@ export async function searchLetters(
 	filter: LetterFilter,
 	limit: number,
 ): Promise<{ data: readonly Letter[]; nextCursor: string | null }> {
-	const text = caller.capabilities.has('content:read') ? undefined : filter.text?.toLowerCase();
+	const { text: wanted, ...others } = filter;
+	const text = caller.capabilities.has('content:read') ? undefined : wanted?.toLowerCase();
+	const asked = text === undefined ? filter : others;
 	const stride = text === undefined ? limit + 1 : STRIDE;
 	const shown: Letter[] = [];
 	let before = filter.before;
 	for (let round = 0; round < MOST_ROUNDS; round += 1) {
-		const rows = await listLetters(db.pool, caller.tenant.id, { ...filter, ...(before === undefined ? {} : { before }) }, stride);
+		const rows = await listLetters(db.pool, caller.tenant.id, { ...asked, ...(before === undefined ? {} : { before }) }, stride);
 		const maskOf = await createRecordMasks(
 			db,
 			caller,
