@@ -79,10 +79,16 @@ test(`${LETTERS} letters: a dry run, a replay at its rate, a restart in the midd
 	const sent = 10;
 	await giveUp(LETTERS, 'many', sent);
 	const filter = { type: 'many', category: 'AUTH' };
+	// Of two nobody knows whether the mail server took them, and one of these is SENT.
+	await api.db.pool.query(
+		'update send_state set ambiguous = true where id in (select record_id from dead_letter_message where id = any($1))',
+		[[(await letterIds('many'))[0], (await letterIds('many')).at(-1)]],
+	);
 	const { body: preview } = await api.call('/v1/dead-letter-replays', { body: { filter, dryRun: true } });
 	expect(preview).toMatchObject({
 		matched: LETTERS,
 		replayable: LETTERS - sent,
+		ambiguous: 1,
 		refusals: [{ reason: 'message-state', count: sent }],
 		sample: Array.from({ length: 5 }, () => ({ reason: 'message-state', detail: expect.stringContaining('in a state') })),
 	});

@@ -43,7 +43,8 @@ const closing = (change: Partial<GateClosing> = {}): GateClosing => ({
 	...change,
 });
 /** Closes the gate. */
-export const close = (change: Partial<GateClosing> = {}): Promise<string[]> => closeGates(db.pool, [closing(change)], PACE);
+export const close = async (change: Partial<GateClosing> = {}): Promise<string[]> =>
+	(await closeGates(db.pool, [closing(change)], PACE)).map((one) => one.configId);
 
 /** How the gate stands. */
 export async function gate(): Promise<Record<string, unknown>> {

@@ -129,7 +129,7 @@ test('a half-open gate lets one through until that one has shown something: of t
 	expect(await openGates(db.pool, { trials: trialsOf(claimed), hung: [] })).toEqual([]);
 	await endTrials(db.pool, trialsOf(claimed));
 	expect(await gate()).toMatchObject({ half_open: true, trying: true });
-	expect(await openGates(db.pool, { trials: trialsOf(second), hung: [] })).toEqual([{ configId: sender.configId, reason: 'QUOTA' }]);
+	expect(await openGates(db.pool, { trials: trialsOf(second), hung: [] })).toEqual([{ ...sender, reason: 'QUOTA' }]);
 	await wakeGates(db.pool, [sender.configId]);
 	expect(await publish()).toHaveLength(2);
 	expect(await gate()).toMatchObject({ until: null, half_open: false, failures: 0 });

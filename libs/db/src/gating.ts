@@ -37,10 +37,12 @@ export type ProbePace = { readonly probeSeconds: number };
 /** A gate whose probe is due, in the hands of the caller for the time of the lease. */
 export type DueProbe = {
 	readonly configId: string;
+	/** Whose config it is. */
+	readonly tenantId: string;
 	readonly reason: GateReason;
 	/** What a later `endProbe` compares with. */
 	readonly version: number;
 };
 
 /** What a gate let through or not, for the metrics: the change, and the flows to be woken. */
-export type GateChange = { readonly configId: string; readonly reason: GateReason | null };
+export type GateChange = { readonly configId: string; readonly tenantId: string; readonly reason: GateReason | null };

@@ -66,7 +66,7 @@ export { listUsage, type UsageRow } from './statements/list-usage.js';
 export { type LoadedAttachment, loadAttachments } from './statements/load-attachments.js';
 export { lockReplays } from './statements/lock-replays.js';
 export { type Leased, markPublished } from './statements/mark-published.js';
-export { type GateMeasure, measureGates } from './statements/measure-gates.js';
+export { findPausedRoutes, type GateMeasure, measureGates } from './statements/measure-gates.js';
 export { type LetterMeasure, measureLetters } from './statements/measure-letters.js';
 export { measureOutbox, type OutboxMeasures } from './statements/measure-outbox.js';
 export { moveTenant, type TenantMove } from './statements/move-tenant.js';

@@ -8,17 +8,20 @@ export async function closeAll(context: DeliveryContext, closings: readonly Gate
 	if (closings.length === 0) return new Set();
 	const { db, log, metrics, provider, persist } = context;
 	const first = new Map([...closings].reverse().map((one) => [one.configId, one]));
-	const closed = new Set(await persist(() => closeGates(db.pool, [...first.values()], context)));
-	for (const configId of closed) {
+	const closed = await persist(() => closeGates(db.pool, [...first.values()], context));
+	for (const { configId, tenantId } of closed) {
 		const closing = first.get(configId);
 		if (closing === undefined) continue;
 		const { reason, seconds, error } = closing;
 		metrics.gateChangesTotal.inc({ channel: channelLabel(provider.channel), provider: provider.name, state: 'closed', reason });
 		const answer =
 			error === null ? {} : { category: error.category, stage: error.stage, code: error.code, enhancedCode: error.enhancedCode };
-		log[reason === 'RATE' ? 'info' : 'warn']({ configId, reason, seconds, ...answer }, 'the gate of a provider config was closed');
+		log[reason === 'RATE' ? 'info' : 'warn'](
+			{ configId, tenantId, reason, seconds, ...answer },
+			'the gate of a provider config was closed',
+		);
 	}
-	return closed;
+	return new Set(closed.map((one) => one.configId));
 }
 
 /** A refusal as a gate keeps it. What looks like an address is taken out: a gate is shown to people who may not read messages. */

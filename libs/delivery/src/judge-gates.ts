@@ -119,14 +119,14 @@ function trialsOf(records: readonly ClaimedRecord[]): Trial[] {
 async function open({ db, log, gates, metrics, provider }: DeliveryContext, which: { trials: Trial[]; hung: string[] }): Promise<void> {
 	const opened = await openGates(db.pool, which);
 	for (const configId of which.hung) gates.hung.delete(configId);
-	for (const { configId, reason } of opened) {
+	for (const { configId, tenantId, reason } of opened) {
 		metrics.gateChangesTotal.inc({
 			channel: channelLabel(provider.channel),
 			provider: provider.name,
 			state: 'open',
 			reason: reason ?? 'none',
 		});
-		log.info({ configId }, 'the gate of a provider config is open again');
+		log.info({ configId, tenantId }, 'the gate of a provider config is open again');
 	}
 	await wakeGates(
 		db.pool,

@@ -28,7 +28,7 @@ export async function probeGates(options: ProbeOptions): Promise<void> {
 
 async function probeGate(options: ProbeOptions, probe: DueProbe): Promise<void> {
 	const { db, provider, stopping, log, metrics } = options;
-	const { configId, reason } = probe;
+	const { configId, tenantId, reason } = probe;
 	const refusal = await provider.probe(configId, stopping);
 	if (stopping.aborted) return;
 	const error = refusal === null ? null : gateError(refusal, null);
@@ -36,10 +36,10 @@ async function probeGate(options: ProbeOptions, probe: DueProbe): Promise<void> 
 	if (!moved) return;
 	if (refusal !== null) {
 		const { category, stage, code, enhancedCode } = refusal;
-		log.info({ configId, category, stage, code, enhancedCode }, 'the gate of a provider config stays closed');
+		log.info({ configId, tenantId, category, stage, code, enhancedCode }, 'the gate of a provider config stays closed');
 		return;
 	}
 	metrics.gateChangesTotal.inc({ channel: channelLabel(provider.channel), provider: provider.name, state: 'open', reason });
-	log.info({ configId, reason }, 'a probe got through: the gate of a provider config is half open');
+	log.info({ configId, tenantId, reason }, 'a probe got through: the gate of a provider config is half open');
 	await wakeGates(db.pool, [configId]);
 }

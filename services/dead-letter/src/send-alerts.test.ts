@@ -94,7 +94,7 @@ test('new letters are told of by one mail for each cause, a record of the platfo
 		...{ type: 'tidings.alert', scope: 'PLATFORM', tenantId: platformId, configId: serverId, lane: 'urgent', status: 'PENDING' },
 		to: ['ops@example.com', 'night@example.com'],
 	});
-	expect(auth?.text).toContain('New: 7\nOpen in all: 7\n');
+	expect(auth?.text).toContain(`New: 7\nOpen in all: 7\n\nNew ones are of 1 tenant:\n  ${TENANT}: 7\n`);
 	expect(ids.filter((id) => auth?.text.includes(`${id} of tenant ${TENANT}`))).toEqual(
 		ids.filter((id) => ids.toSorted().slice(0, 5).includes(id)),
 	);

@@ -54,6 +54,14 @@ test('entries are listed newest first, by state and route, in pages', async () =
 		expect((await api.call(`/v1/outbox-entries${query}`, { key: operator })).status).toBe(400);
 });
 
+test('a message whose entry is dead says that it waits for an operator', async () => {
+	const waitsFor = async (id = ''): Promise<unknown> => (await api.call(`/v1/messages/${id}`)).body.waitsFor;
+	expect(await waitsFor(ids[0])).toEqual({ what: 'OUTBOX', reason: 'DEAD', detail: null, until: null });
+	expect(await waitsFor(ids[1])).toBeNull();
+	await requeue(ids[0]);
+	expect(await waitsFor(ids[0])).toBeNull();
+});
+
 test('a dead entry becomes new and due now, the publishers are told, and the audit and the timeline say who did it', async () => {
 	const [id = ''] = ids;
 	const listener = await api.db.pool.connect();

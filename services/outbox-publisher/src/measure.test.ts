@@ -79,6 +79,7 @@ test.each([
 	expect(text).toContain('tidings_outbox_oldest_due_age_seconds{route="mail-send"} 0');
 	expect(text).toContain('tidings_queue_oldest_age_seconds{route="mail-send",lane="normal"} 0');
 	expect(text).toContain('tidings_outbox_entries{route="mail-send",status="NEW"} 2');
+	expect(text).toContain(`tidings_route_paused{route="mail-send"} ${shut.includes('ROUTE') ? 1 : 0}`);
 	await db.pool.query('delete from outbox_entry');
 	await broker.close();
 });

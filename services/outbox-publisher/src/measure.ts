@@ -1,13 +1,14 @@
 import type { Broker } from '@tidings/broker';
-import { type Db, type GateMeasure, measureGates, measureOutbox, type OutboxMeasures } from '@tidings/db';
+import { type Db, findPausedRoutes, type GateMeasure, measureGates, measureOutbox, type OutboxMeasures } from '@tidings/db';
 import { type Lane, ROUTES, type Route, topicsOf } from '@tidings/model';
 import type { Metrics } from '@tidings/telemetry';
 
 /** Sets the gauges that are read from the tables and from the broker. */
 export async function measure({ db, broker, metrics }: { db: Db; broker: Broker; metrics: Metrics }): Promise<void> {
-	const [outbox, gates] = await Promise.all([measureOutbox(db.pool), measureGates(db.pool)]);
+	const [outbox, gates, paused] = await Promise.all([measureOutbox(db.pool), measureGates(db.pool), findPausedRoutes(db.pool)]);
 	showTables(metrics, outbox);
 	showGates(metrics, gates);
+	for (const { route } of ROUTES) metrics.routePaused.set({ route }, paused.includes(route) ? 1 : 0);
 	const places = ROUTES.flatMap(({ route }) => topicsOf(route).map((place) => ({ route, ...place })));
 	// Side by side: a broker that falls silent keeps the service from stopping for as long as one answer may take, and no longer.
 	await Promise.all(

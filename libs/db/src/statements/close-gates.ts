@@ -9,13 +9,16 @@ const PROBE_MOST_SECONDS = 900;
 export const nextProbe = (seconds: string): string =>
 	`now() + make_interval(secs => least(${PROBE_MOST_SECONDS}, ${seconds} * power(2, least(g.failures, 20))) * (0.8 + 0.4 * random()))`;
 
+/** A gate that was closed, and whose config it is. */
+export type ClosedGate = { readonly configId: string; readonly tenantId: string };
+
 /**
  * Closes gates, and answers which of them this call has closed: what is closed already stays as it is, but that a full window gives way to a provider's no; and nothing is closed by
  * evidence about a version of the config that is no longer. Name each config at most once. Rows are locked in id order.
  */
-export async function closeGates(pool: Queryable, closings: readonly GateClosing[], { probeSeconds }: ProbePace): Promise<string[]> {
+export async function closeGates(pool: Queryable, closings: readonly GateClosing[], { probeSeconds }: ProbePace): Promise<ClosedGate[]> {
 	const of = <K extends keyof GateClosing>(key: K): GateClosing[K][] => closings.map((one) => one[key]);
-	const { rows } = await pool.query<{ id: string }>({
+	const { rows } = await pool.query<{ id: string; tenant_id: string }>({
 		name: 'close-gates',
 		text: `
 			with c as materialized (
@@ -48,7 +51,7 @@ export async function closeGates(pool: Queryable, closings: readonly GateClosing
 				version = g.version + 1,
 				changed_at = now()
 			from c where g.id = c.id and g.id = any(array(select id from open)) and (not ${IS_CLOSED} or (g.reason = 'RATE' and c.reason <> 'RATE'))
-			returning g.id`,
+			returning g.id, g.tenant_id`,
 		values: [
 			of('configId'),
 			of('version'),
@@ -59,5 +62,5 @@ export async function closeGates(pool: Queryable, closings: readonly GateClosing
 			probeSeconds,
 		],
 	});
-	return rows.map((row) => row.id);
+	return rows.map((row) => ({ configId: row.id, tenantId: row.tenant_id }));
 }

@@ -17,6 +17,9 @@ export type Alert = {
 	readonly open: number;
 	/** The oldest of the fresh ones, at most five. */
 	readonly examples: readonly { readonly id: string; readonly tenantId: string }[];
+	/** Whose the fresh ones are: those with most of them, at most five, and how many tenants in all. */
+	readonly most: readonly { readonly tenantId: string; readonly fresh: number }[];
+	readonly tenants: number;
 };
 
 const OF_CAUSE = `l.status = 'PENDING' and l.source = a.source and coalesce(l.category, '') = a.category and ${TOLD_OF} and l.created_at <= a.told_until`;
@@ -26,7 +29,7 @@ export async function listAlerts(pool: Queryable): Promise<Alert[]> {
 	const { rows } = await pool.query<Alert>({
 		name: 'list-alerts',
 		text: `
-			select a.source, a.category, extract(epoch from a.told_until)::text as until, c.fresh, c.open, e.examples
+			select a.source, a.category, extract(epoch from a.told_until)::text as until, c.fresh, c.open, e.examples, t.most, t.tenants
 			from dead_letter_alert a
 			cross join lateral (
 				select count(*) filter (where l.created_at > a.untold_from)::int as fresh, count(*)::int as open from dead_letter_message l where ${OF_CAUSE}
@@ -35,6 +38,13 @@ export async function listAlerts(pool: Queryable): Promise<Alert[]> {
 				select coalesce(json_agg(json_build_object('id', x.id, 'tenantId', x.tenant_id)), '[]') as examples
 				from (select l.id, l.tenant_id from dead_letter_message l where ${OF_CAUSE} and l.created_at > a.untold_from order by l.id limit ${NAMED}) as x
 			) as e
+			cross join lateral (
+				select coalesce(json_agg(json_build_object('tenantId', tenant_id, 'fresh', fresh) order by fresh desc, tenant_id) filter (where n <= ${NAMED}), '[]') as most, count(*)::int as tenants
+				from (
+					select l.tenant_id, count(*)::int as fresh, row_number() over (order by count(*) desc, l.tenant_id) as n
+					from dead_letter_message l where ${OF_CAUSE} and l.created_at > a.untold_from group by 1
+				) as x
+			) as t
 			where a.untold_from is not null order by a.source, a.category`,
 	});
 	return rows;

@@ -19,12 +19,12 @@ export async function openGates(
 	pool: Queryable,
 	{ trials, hung }: { readonly trials: readonly Trial[]; readonly hung: readonly string[] },
 ): Promise<GateChange[]> {
-	const { rows } = await pool.query<{ id: string; reason: GateReason | null }>({
+	const { rows } = await pool.query<{ id: string; tenant_id: string; reason: GateReason | null }>({
 		name: 'open-gates',
 		text: `
 			with ${TRIALS},
 			shut as materialized (
-				select g.id, g.reason from gate g
+				select g.id, g.tenant_id, g.reason from gate g
 				where ((g.id, g.trial_until) in (select id, until from t) and g.half_open and (not ${IS_CLOSED} or g.reason = 'RATE')) or (g.id = any($3::uuid[]) and g.reason = 'UNREACHABLE')
 				order by g.id for no key update
 			),
@@ -33,10 +33,10 @@ export async function openGates(
 					version = g.version + 1, changed_at = now()
 				where g.id = any(array(select id from shut))
 			)
-			select id, reason from shut`,
+			select id, tenant_id, reason from shut`,
 		values: [...trialValues(trials), hung],
 	});
-	return rows.map((row) => ({ configId: row.id, reason: row.reason }));
+	return rows.map((row) => ({ configId: row.id, tenantId: row.tenant_id, reason: row.reason }));
 }
 
 /** Ends trials that showed nothing, such as one that was given back: the next message may go. The flows are to be woken. */

@@ -7,15 +7,15 @@ export async function takeDueProbes(
 	pool: Queryable,
 	{ limit, leaseSeconds }: { readonly limit: number; readonly leaseSeconds: number },
 ): Promise<DueProbe[]> {
-	const { rows } = await pool.query<{ id: string; reason: GateReason; version: number }>({
+	const { rows } = await pool.query<{ id: string; tenant_id: string; reason: GateReason; version: number }>({
 		name: 'take-due-probes',
 		text: `
 			update gate g set probe_at = now() + make_interval(secs => $2)
 			where g.id = any(array(select id from gate where probe_at <= now() order by probe_at limit $1 for no key update skip locked)) and g.probe_at <= now()
-			returning g.id, g.reason, g.version`,
+			returning g.id, g.tenant_id, g.reason, g.version`,
 		values: [limit, leaseSeconds],
 	});
-	return rows.map((row) => ({ configId: row.id, reason: row.reason, version: row.version }));
+	return rows.map((row) => ({ configId: row.id, tenantId: row.tenant_id, reason: row.reason, version: row.version }));
 }
 
 /** How a probe ended: `error` null when the provider let us in. */

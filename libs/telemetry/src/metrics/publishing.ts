@@ -58,6 +58,14 @@ export const PUBLISHING_METRICS = {
 		labels: { channel: CHANNEL_LABELS, provider: PROVIDER_LABELS, state: ['open', 'half_open', 'closed'], reason: GATE_REASON_LABELS },
 		measured: true,
 	},
+	routePaused: {
+		name: 'tidings_route_paused',
+		type: 'gauge',
+		unit: '0 or 1',
+		help: 'Whether a person has paused a kind of work for all tenants',
+		labels: { route: ROUTE_LABELS },
+		measured: true,
+	},
 	brokerConnected: {
 		name: 'tidings_broker_connected',
 		type: 'gauge',
