@@ -1,8 +1,24 @@
-import { createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { eventually } from '../harness/eventually.js';
 import { makeSender } from '../harness/records.js';
-import { accept, allWaits, closes, count, gateOf, mesh, reach, sender, sink, toClose, toStop, WITHIN, wake, work } from './gates-kit.js';
+import {
+	accept,
+	allWaits,
+	closes,
+	count,
+	gateOf,
+	mesh,
+	reach,
+	sender,
+	setServer,
+	sink,
+	toClose,
+	toStop,
+	WITHIN,
+	wake,
+	work,
+} from './gates-kit.js';
 
 // What one config that hangs, is dead or is paused costs the others.
 
@@ -55,6 +71,43 @@ test('F38 a slow server that answers after all opens its gate again', async () =
 	await reach(ids, 'SENT');
 	expect(sink.mails).toHaveLength(20);
 });
+
+/** A server before the sink that takes so many connections at once, and turns the next away (RFC 5321 §3.8). */
+async function fewConnections(most: number, refusal: string): Promise<number> {
+	let open = 0;
+	const server = createServer((socket) => {
+		socket.on('error', () => undefined);
+		if (open >= most) {
+			socket.end(`${refusal}\r\n`);
+			return;
+		}
+		open += 1;
+		const to = connect(sink.port, sink.host);
+		to.on('error', () => socket.destroy());
+		socket.pipe(to).pipe(socket);
+		socket.on('close', () => {
+			open -= 1;
+			to.destroy();
+		});
+	});
+	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+	toClose.push({ close: () => server.close() });
+	const address = server.address();
+	return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+test.each(['421 4.7.0 Too many concurrent connections from your account', '421 4.3.2 try again later'])(
+	'a provider that takes fewer connections at once than a sender has slots, and says %s, is used with those: nothing is closed or burnt',
+	async (refusal) => {
+		await setServer(`port = ${await fewConnections(5, refusal)}`);
+		const ids = await accept(200);
+		await work({ probeSeconds: 600 });
+		await reach(ids, 'SENT');
+		expect(sink.mails).toHaveLength(200);
+		expect(await count(ids, (row) => row.burnt > 0)).toBe(0);
+		expect((await gateOf()).closed).toBe(false);
+	},
+);
 
 test('F37 a tenant with a dead host and a long line keeps no other waiting', async () => {
 	const dead = await makeSender(mesh.db, { port: 1 });

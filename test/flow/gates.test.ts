@@ -141,6 +141,28 @@ test('an account whose allowance is spent is left alone: one was refused, the ot
 	expect(await gateOf()).toMatchObject({ closed: true });
 });
 
+test.each([
+	['of a week', 604_800, 3_600],
+	['of none', 0, 300],
+])('a tenant’s own patience with a spent allowance, %s, moves no gate that others go through', async (_, quotaFloorSeconds, most) => {
+	await mesh.db.prisma.tenant.upsert({
+		where: { id: sender.tenantId },
+		create: { id: sender.tenantId, name: sender.tenantId, settings: { retryTypes: { '*': { quotaFloorSeconds } } } },
+		update: { settings: { retryTypes: { '*': { quotaFloorSeconds } } } },
+	});
+	sink.script({ stage: 'MAIL', answer: { kind: 'refuse', code: 550, enhancedCode: '5.4.5', text: 'Daily user sending limit exceeded' } });
+	const ids = await accept(1);
+	await work();
+	await closes('QUOTA');
+	await allWaits(ids);
+	const { rows: found } = await mesh.db.pool.query<{ seconds: number }>(
+		'select extract(epoch from closed_until - now())::int as seconds from gate where id = $1',
+		[sender.configId],
+	);
+	expect(found[0]?.seconds).toBeGreaterThan(30);
+	expect(found[0]?.seconds).toBeLessThanOrEqual(most);
+});
+
 test('half open, one goes through at a time: a server that lets in and then refuses is tried once for each opening, by two senders together', async () => {
 	sink.script({ stage: 'MAIL', answer: { kind: 'refuse', code: 530, enhancedCode: '5.7.0', text: 'Authentication required' } });
 	await mesh.db.pool.query('update gate set half_open = true where id = $1', [sender.configId]);

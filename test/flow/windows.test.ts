@@ -158,3 +158,46 @@ test('who waits in a line asks by the limits that are, not by those that were', 
 	await reach([first, ...others], 'SENT');
 	expect((await rows(others)).map((row) => row.waits)).toEqual([0, 0, 0, 0, 0]);
 });
+
+test('the day opens again when what had shut it turns out to have used no room', async () => {
+	const windows = createMemoryWindows();
+	await setServer('daily_limit = 2');
+	sink.script({ stage: 'CONN', times: 2, answer: { kind: 'close' } });
+	toStop.push(await mesh.publish());
+	const ids = await accept(3);
+	await eventually(
+		async () => (await mesh.db.pool.query(`select from outbox_entry where id = any($1) and status = 'PUBLISHED'`, [ids])).rowCount === 3,
+		{ ...WITHIN, what: 'all to be published' },
+	);
+	// Two take all the room, and the third finds none; then their connections break.
+	toStop.push(await mesh.send({ limits: windows }));
+	await eventually(() => sink.mails.length === 2, { ...WITHIN, what: 'as many mails as the day allows' });
+	expect(await usedToday(windows)).toBe(2);
+});
+
+test('a large mail keeps its place: in the next window it goes before all that came after it', async () => {
+	let day = 0;
+	const windows = createMemoryWindows();
+	const limits = {
+		...windows,
+		take: (name: string, requests: readonly WindowRequest[]) =>
+			windows.take(
+				name,
+				requests.map((one) => ({ ...one, configId: `${one.configId} ${day}` })),
+			),
+	};
+	await setServer('daily_limit = 10');
+	await work({ limits });
+	await reach(await accept(1), 'SENT');
+	const [large = ''] = await acceptFor(10);
+	await eventually(async () => (await rows([large]))[0]?.waits === 1, { ...WITHIN, what: 'the large one to be handed back' });
+	const small = await accept(400);
+	await closes('RATE');
+	await allWaits([large, ...small]);
+	day += 1;
+	await mesh.db.pool.query('update outbox_entry set held_until = now() where id = $1', [large]);
+	await mesh.db.pool.query('update gate set closed_until = null, reason = null where id = $1', [sender.configId]);
+	await wake();
+	await reach([large], 'SENT');
+	expect(await count(small, (row) => row.status === 'SENT')).toBe(9);
+});

@@ -5,7 +5,7 @@ import { claim, close, db, ERROR, gate, PACE, publish, published, sender, standi
 import { acceptRecords, newRecord } from '../../../test/harness/records.js';
 import { type ClaimedRecord, claimRecords } from './statements/claim-records.js';
 import { noteErrors } from './statements/note-errors.js';
-import { endTrials, openGates, type Trial } from './statements/open-gates.js';
+import { endTrials, openGates, openRoomy, type Trial } from './statements/open-gates.js';
 import { endProbe, takeDueProbes } from './statements/probe-gates.js';
 import { wakeGates } from './statements/wake-gates.js';
 import { wakeSleepingFlows } from './statements/wake-sleeping-flows.js';
@@ -216,4 +216,21 @@ test('a probe that comes back after a person has paused, or the config was chang
 test('the newest no of a config is kept, and keeps no gate waiting', async () => {
 	await noteErrors(db.pool, [{ configId: sender.configId, error: ERROR }]);
 	expect(await gate()).toMatchObject({ until: null, version: 0, last_error: ERROR });
+});
+
+test('a record that is too late waits behind no gate: it ends, and keeps nothing behind it waiting', async () => {
+	const ids = await published(2);
+	await close({ reason: 'QUOTA', seconds: 0 });
+	await db.pool.query(`update send_state set not_after = now() - interval '1 s' where id = $1`, [ids[0]]);
+	const { claimed, expired, handedBack } = await claim(ids);
+	expect([claimed.map((one) => one.id), expired.map((one) => one.id), handedBack]).toEqual([[ids[1]], [ids[0]], []]);
+});
+
+test('a gate that is closed for a full window opens when room is given back; one that is closed for a failure stays', async () => {
+	await close({ reason: 'RATE', seconds: 60, error: null });
+	expect(await openRoomy(db.pool, [sender.configId])).toEqual([sender.configId]);
+	expect(await gate()).toMatchObject({ until: null, reason: null });
+	await close();
+	expect(await openRoomy(db.pool, [sender.configId])).toEqual([]);
+	expect(await gate()).toMatchObject({ reason: 'AUTH' });
 });

@@ -2,10 +2,13 @@ import { expect, test } from '@jest/globals';
 import { newId } from '@tidings/model';
 import { eventually } from '../../../test/harness/eventually.js';
 import { claim, close, db, publish, published, sender, standing } from '../../../test/harness/gated.js';
+import { acceptRecords, newRecord } from '../../../test/harness/records.js';
 import { type HandBackKey, handBack } from './statements/hand-back.js';
 import { findMessage } from './statements/list-messages.js';
 import { openChanged } from './statements/open-changed.js';
+import { takeEntries } from './statements/take-entries.js';
 import { wakeGates } from './statements/wake-gates.js';
+import { wakeSleepingFlows } from './statements/wake-sleeping-flows.js';
 import { inTransaction } from './tx.js';
 
 const WAITS = { status: 'PENDING', waits: 1, burnt: 0, attempts: 0, entry: 'NEW' };
@@ -60,15 +63,29 @@ test('what is too large for the rest of a window waits for the next one by itsel
 	const [large = '', ...others] = ids;
 	await handBack(db.pool, [pausing(large), ...others.map((recordId) => ({ recordId, tenantId: sender.tenantId, pause: null }))]);
 	expect(await dueOf(ids)).toEqual(others);
-	const { rows } = await db.pool.query('select extract(epoch from due_at - now())::float8 as seconds from outbox_entry where id = $1', [
-		large,
-	]);
+	const { rows } = await db.pool.query(
+		'select extract(epoch from held_until - now())::float8 as seconds, due_at <= now() as due from outbox_entry where id = $1',
+		[large],
+	);
+	expect(rows[0]).toEqual({ seconds: expect.any(Number), due: true });
 	expect(rows[0].seconds).toBeGreaterThan(3_500);
+	// Its flow sleeps until then, and nothing wakes it before.
+	expect(await wakeSleepingFlows(db.pool)).toBe(0);
 	expect(await findMessage(db.pool, sender.tenantId, large)).toMatchObject({
 		status: 'PENDING',
 		waits: 1,
 		waitsFor: { what: 'SERVER', reason: 'RATE', detail: expect.stringMatching(/too little/), until: expect.stringMatching(/Z$/) },
 	});
+});
+
+test('what was held comes before what was accepted after it', async () => {
+	const [large = ''] = await published(1);
+	await handBack(db.pool, [pausing(large)]);
+	await acceptRecords(db, [newRecord(sender), newRecord(sender)]);
+	await db.pool.query(`update outbox_entry set held_until = now() where id = $1`, [large]);
+	await wakeGates(db.pool, [sender.configId]);
+	const options = { shares: { urgent: 1, normal: 1, bulk: 1 }, window: 1, leaseSeconds: 30 };
+	expect((await takeEntries(db.pool, options)).map((one) => one.id)).toEqual([large]);
 });
 
 test('what was too large by limits that are gone is due at once: by a change before it is handed back, after it, and between', async () => {

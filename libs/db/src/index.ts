@@ -76,7 +76,7 @@ export { nextTurn } from './statements/next-turn.js';
 export { noteErrors } from './statements/note-errors.js';
 export { noteKeyUse } from './statements/note-key-use.js';
 export { openChanged } from './statements/open-changed.js';
-export { endTrials, openGates, type Trial } from './statements/open-gates.js';
+export { endTrials, openGates, openRoomy, type Trial } from './statements/open-gates.js';
 export { pauseGate, pauseRoute, resumeGate, resumeRoute, tryGate } from './statements/pause-gate.js';
 export { endProbe, type ProbeEnd, takeDueProbes } from './statements/probe-gates.js';
 export { pruneReplays } from './statements/prune-replays.js';

@@ -1,14 +1,17 @@
 import { closeGates, type GateClosing, type GateError } from '@tidings/db';
-import { now, type Refusal } from '@tidings/model';
+import { monotonic, now, type Refusal } from '@tidings/model';
 import { channelLabel } from '@tidings/telemetry';
 import type { DeliveryContext } from './context.js';
+import { secondsLeft } from './hand-back-messages.js';
 
 /** Closes gates; answers those that this call has closed. A config may be named more than once: its first closing counts. */
 export async function closeAll(context: DeliveryContext, closings: readonly GateClosing[]): Promise<ReadonlySet<string>> {
 	if (closings.length === 0) return new Set();
 	const { db, log, metrics, provider, persist } = context;
 	const first = new Map([...closings].reverse().map((one) => [one.configId, one]));
-	const closed = await persist(() => closeGates(db.pool, [...first.values()], context));
+	const began = monotonic();
+	const lasting = (one: GateClosing): GateClosing => ({ ...one, seconds: one.seconds === null ? null : secondsLeft(one.seconds, began) });
+	const closed = await persist(() => closeGates(db.pool, [...first.values()].map(lasting), context));
 	for (const { configId, tenantId } of closed) {
 		const closing = first.get(configId);
 		if (closing === undefined) continue;

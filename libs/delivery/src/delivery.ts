@@ -1,8 +1,9 @@
 import { findConfigs } from '@tidings/db';
+import type { Room } from '@tidings/limits';
 import { decodeEnvelope, monotonic } from '@tidings/model';
 import { archivePoison, type Poison, poisonOf } from './archive-poison.js';
 import { createBatch } from './batch.js';
-import { claimWaiting } from './claim-waiting.js';
+import { type Claimed, claimWaiting } from './claim-waiting.js';
 import type { DeliveryContext, DeliveryOptions } from './context.js';
 import { dropErased } from './drop-erased.js';
 import type { Ended } from './ended.js';
@@ -16,7 +17,8 @@ import type { DeliveryMessage, HeldMessage, LinedMessage } from './message.js';
 import { passWindows } from './pass-windows.js';
 import { createPersist } from './persist.js';
 import { createPulse } from './pulse.js';
-import { type Flight, sendClaimed } from './send-claimed.js';
+import { relieveCrowd } from './relieve-crowd.js';
+import { sendClaimed } from './send-claimed.js';
 import { settleEnded } from './settle-ended.js';
 import { watchStuck } from './watch-stuck.js';
 
@@ -104,30 +106,37 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 		const rooms = await passWindows(context, lines, taken);
 		const claimed = rooms.size === 0 ? [] : await claimWaiting(context, [...rooms.keys()]);
 		const mine = new Set(claimed.map((one) => one.message));
-		for (const message of taken) if (!mine.has(message)) lines.release(message.configId);
-		for (const one of claimed) fly({ ...one, room: rooms.get(one.message) ?? [] });
+		for (const message of taken) if (!mine.has(message)) lines.release(message);
+		for (const one of claimed) fly(one, rooms.get(one.message) ?? []);
 		if (lines.waiting > 0) claims.wake();
 		await giveRoomBack(
 			context,
-			[...rooms].filter(([message]) => !mine.has(message)).map(([, room]) => room),
+			[...rooms].filter(([message]) => !mine.has(message)).map(([{ configId }, room]) => ({ configId, room })),
 		);
 	};
-	const fly = (one: Flight): void => {
-		const { configId } = one.message;
-		lines.depart(configId);
+	const fly = (one: Claimed, room: Room): void => {
+		const { message } = one;
+		const line = { narrow: () => lines.narrow(message), widen: () => lines.widen(message) };
+		let departed = false;
+		const onDepart = (): void => {
+			departed = true;
+			lines.depart(message);
+		};
 		const land = (): void => {
-			const starving = lines.land(configId);
+			const starving = departed && lines.land(message);
+			if (!departed) lines.release(message);
 			if (lines.waiting > 0) claims.wake(starving);
 		};
-		const flight = sendClaimed(context, one)
+		const flight = sendClaimed(context, { ...one, room, onDepart })
 			// Whatever breaks here, the slot is given back.
 			.catch((error: unknown) => giveUp(context, [one.message], error).then(() => null))
 			.then(async (ended) => {
 				if (ended === null) await letNextTry(context, [one.record]);
 				return ended;
 			})
-			.then((ended) => {
+			.then((found) => {
 				sending.delete(flight);
+				const ended = found === null ? null : relieveCrowd(line, found);
 				// Who found the door shut keeps its slot until the gate knows of it: else the next one runs against it meanwhile.
 				const isShut = ended !== null && (ended.verdict.kind === 'close' || ended.verdict.kind === 'strike');
 				if (ended !== null) settlements.add(isShut ? { ...ended, onJudged: land } : ended);

@@ -1,4 +1,5 @@
 import { type HandBackKey, handBack, wakeFlows } from '@tidings/db';
+import { monotonic } from '@tidings/model';
 import type { DeliveryContext } from './context.js';
 import { giveUp } from './give-up.js';
 import type { HeldMessage } from './message.js';
@@ -11,9 +12,15 @@ export async function handBackMessages(context: DeliveryContext, items: readonly
 	if (items.length === 0) return;
 	const { db, persist } = context;
 	const messages = items.map((one) => one.message);
-	const keys = items.map(({ message: { recordId, tenantId }, pause }): HandBackKey => ({ recordId, tenantId, pause }));
+	const began = monotonic();
+	const keys = (): HandBackKey[] =>
+		items.map(({ message: { recordId, tenantId }, pause }) => ({
+			recordId,
+			tenantId,
+			pause: pause === null ? null : { ...pause, seconds: secondsLeft(pause.seconds, began) },
+		}));
 	try {
-		const back = await persist(() => handBack(db.pool, keys));
+		const back = await persist(() => handBack(db.pool, keys()));
 		await wakeAll(
 			context,
 			back.map((one) => one.flowId),
@@ -23,6 +30,11 @@ export async function handBackMessages(context: DeliveryContext, items: readonly
 		return;
 	}
 	for (const message of messages) dismiss(context, message);
+}
+
+/** What is left of so many seconds that began then, of the monotonic clock: the database may have been away meanwhile. */
+export function secondsLeft(seconds: number, began: number): number {
+	return Math.max(0, seconds - (monotonic() - began) / 1_000);
 }
 
 /** Tells the publishers of what waits again. They find it by themselves when that fails. */

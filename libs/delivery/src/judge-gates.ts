@@ -75,7 +75,7 @@ function closingOf({ gates }: DeliveryContext, { record, verdict }: Ended): Gate
 }
 
 /** Due at once, so that it goes as soon as its gate opens; nothing is burnt, and nobody is refused: a no at the door is about no recipient. */
-function behindGate(settlement: Settlement): Settlement {
+export function behindGate(settlement: Settlement): Settlement {
 	const recipients = settlement.recipients.map((one) => ({ ...one, outcome: 'OPEN' as const }));
 	return { ...settlement, recipients, to: 'RETRY', delaySeconds: 0, burns: false, waits: true };
 }

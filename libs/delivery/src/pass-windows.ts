@@ -11,7 +11,7 @@ import type { LinedMessage } from './message.js';
 
 /** A window does not open for all at the same moment: a minute by up to 2 s later, a day by up to 60 s. */
 const JITTER_SECONDS = { min: 2, daily: 60 } as const;
-/** What did not fit into the rest of a window comes before those that wait for the next one. */
+/** What did not fit into the rest of a window may go a moment after the next one has begun. */
 const MISFIT_SECONDS = 0.1;
 /** Who waited in a line longer than this may know limits that are gone. */
 const FRESH_MS = 1_000;
@@ -27,18 +27,32 @@ export async function passWindows(
 	lines: Lines<LinedMessage>,
 	taken: readonly LinedMessage[],
 ): Promise<ReadonlyMap<LinedMessage, Room>> {
+	let found: { through: ReadonlyMap<LinedMessage, Room>; denied: readonly Denied[] };
 	try {
-		const asked = await readAgain(context, taken);
-		const { through, denied } = await takeRoom(context, asked);
-		const shut = await closeShut(context, denied);
-		const back = denied.map(({ message, use, denial }) => ({ message, pause: denial.shut ? null : pauseOf(use, denial) }));
-		const lined = [...shut].flatMap((configId) => lines.drain(configId)).map((message): ToHandBack => ({ message, pause: null }));
-		await handBackMessages(context, [...back, ...lined]);
-		return through;
+		found = await takeRoom(context, await readAgain(context, taken));
 	} catch (error) {
 		if (context.stopping()) for (const message of taken) message.letGo();
 		else await giveUp(context, taken, error);
 		return new Map();
+	}
+	// What found room goes on, whatever becomes of the others.
+	await turnAway(context, lines, found.denied);
+	return found.through;
+}
+
+async function turnAway(context: DeliveryContext, lines: Lines<LinedMessage>, denied: readonly Denied[]): Promise<void> {
+	if (denied.length === 0) return;
+	try {
+		const shut = await closeShut(context, denied);
+		const back = denied.map(({ message, use, denial }) => ({ message, pause: denial.shut ? null : pauseOf(use, denial) }));
+		const lined = [...shut].flatMap((configId) => lines.drain(configId)).map((message): ToHandBack => ({ message, pause: null }));
+		await handBackMessages(context, [...back, ...lined]);
+	} catch (error) {
+		await giveUp(
+			context,
+			denied.map((one) => one.message),
+			error,
+		);
 	}
 }
 

@@ -16,14 +16,16 @@ import { policyFor } from './policy-for.js';
 import type { Send } from './provider.js';
 import { traceCall } from './trace-call.js';
 
-/** A claimed record on its way, and the room that was taken for it. */
-export type Flight = Claimed & { readonly room: Room };
+/** A claimed record on its way, and the room that was taken for it. `onDepart`: called when the provider is about to be asked. */
+export type Flight = Claimed & { readonly room: Room; readonly onDepart: () => void };
 
 /** Sends one claimed record and judges the answer. Null: there is nothing to settle, for somebody else owns the record now or nobody knows what broke. */
 export async function sendClaimed(context: DeliveryContext, one: Flight): Promise<Ended | null> {
 	const { message, record, claimedAt, room } = one;
+	const { configId } = record;
 	const { provider, metrics } = context;
 	let began = monotonic();
+	let asked = false;
 	let outcome: Outcome;
 	try {
 		// failpoint: claimed
@@ -31,10 +33,12 @@ export async function sendClaimed(context: DeliveryContext, one: Flight): Promis
 		began = monotonic();
 		// With too little of the lease left another could send it, too, before this one has ended.
 		const isLate = began - claimedAt > 1000 * (context.leaseSeconds - context.deadlineSeconds);
+		asked = !isLate;
 		outcome = isLate ? { kind: 'given-back' } : await sendOpen(context, one, send);
 		// failpoint: sent
 	} catch (error) {
 		// From here the lease and the budget count: the sweeper takes the record when the lease has run out.
+		await giveRoomBack(context, [{ configId, room: asked ? [] : room }]);
 		await giveUp(context, [message], error);
 		return null;
 	}
@@ -47,13 +51,13 @@ export async function sendClaimed(context: DeliveryContext, one: Flight): Promis
 	if (outcome.kind === 'withheld') {
 		metrics.transitionsLostTotal.inc({ from: 'SENDING', by: 'worker' });
 		message.ack();
-		await giveRoomBack(context, [room]);
+		await giveRoomBack(context, [{ configId, room }]);
 		return null;
 	}
 	const policy = await policyFor(context, record, outcome);
 	const judging = { policy, provider: provider.name, worker: context.worker, random: random() };
 	// What is gone has no gate: each of its messages ends by itself.
-	const verdict: GateVerdict = record.configVersion === 0 ? { kind: 'nothing' } : gateVerdict(outcome, policy.quotaFloorSeconds);
+	const verdict: GateVerdict = record.configVersion === 0 ? { kind: 'nothing' } : gateVerdict(outcome, gateFloorOf(context, record));
 	return {
 		record,
 		message,
@@ -61,8 +65,15 @@ export async function sendClaimed(context: DeliveryContext, one: Flight): Promis
 		settling: startSettle(context, message),
 		verdict,
 		refusal: verdict.kind === 'alive' ? null : refusalOf(outcome),
-		unused: usedNoRoom(outcome) ? room : [],
+		unused: { configId, room: usedNoRoom(outcome) ? room : [] },
 	};
+}
+
+/** How long a gate is closed for a spent allowance at least, in seconds. A gate is for all who go through it: so no tenant's own policy counts, nor one of the operator's beyond reason. */
+const GATE_FLOOR = { least: 60, most: 3_600 };
+
+function gateFloorOf({ policyOf }: DeliveryContext, { type }: ClaimedRecord): number {
+	return Math.min(GATE_FLOOR.most, Math.max(GATE_FLOOR.least, policyOf(type).quotaFloorSeconds));
 }
 
 /** What the provider has said against it, if anything. */
@@ -78,9 +89,10 @@ function startSettle({ messagingSystem: system }: DeliveryContext, { span, topic
 	return span.child(`settle ${topic}`, { kind: 'client', attributes });
 }
 
-async function sendOpen(context: DeliveryContext, { message, record }: Claimed, send: Send): Promise<Outcome> {
+async function sendOpen(context: DeliveryContext, { message, record, onDepart }: Flight, send: Send): Promise<Outcome> {
 	if (!record.recipients.some((one) => one.outcome === 'OPEN')) return { kind: 'answered', recipients: [], providerMessageId: null };
 	if (context.cut.aborted) return { kind: 'given-back' };
+	onDepart();
 	return await traceCall(context, message, (span) =>
 		untilLast(
 			send(() => mark(context, record), context.cut, span),

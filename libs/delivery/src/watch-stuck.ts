@@ -19,12 +19,13 @@ export function watchStuck(context: DeliveryContext, lines: Lines<LinedMessage>)
 	const look = async (): Promise<void> => {
 		const stuck = lines.stuck(hungMs);
 		if (stuck.length === 0) return;
-		for (const configId of stuck) gates.hung.add(configId);
+		for (const { configId } of stuck) gates.hung.add(configId);
 		await closeAll(
 			context,
-			stuck.map((configId) => ({
+			stuck.map(({ configId, configVersion }) => ({
 				configId,
-				version: null,
+				// What hangs at the old host says nothing of a config that was changed since.
+				version: configVersion,
 				reason: 'UNREACHABLE',
 				detail: `All ${slots} connections of a sender have been waiting for an answer for ${Math.round(hungMs / 1_000)} s.`,
 				seconds: null,
@@ -33,7 +34,7 @@ export function watchStuck(context: DeliveryContext, lines: Lines<LinedMessage>)
 		);
 		await handBackMessages(
 			context,
-			stuck.flatMap((configId) => lines.drain(configId)).map((message) => ({ message, pause: null })),
+			stuck.flatMap(({ configId }) => lines.drain(configId)).map((message) => ({ message, pause: null })),
 		);
 	};
 	const timer = setInterval(

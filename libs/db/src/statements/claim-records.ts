@@ -82,14 +82,16 @@ const statement = (channel: Channel): string => {
 			-- Who found the door shut is due later than those that wait: so not one and the same is tried each time.
 			order by config_id, due_at, id
 		),
-		-- The condition once more: whoever waited for the row sees who was quicker.
+		-- In one order, as gates are closed. The condition once more: whoever waited for the row sees who was quicker.
+		asked as materialized (select id from gate where id = any(array(select config_id from first)) order by id for no key update),
 		trial as (
 			update gate g set trial_until = ${lease}
-			where g.id = any(array(select config_id from first)) and g.half_open and not ${IS_BARRED} and coalesce(g.trial_until <= now(), true) returning g.id, g.trial_until
+			where g.id = any(array(select id from asked)) and g.half_open and not ${IS_BARRED} and coalesce(g.trial_until <= now(), true) returning g.id, g.trial_until
 		),
 		through as materialized (select id from first where config_id in (select id from trial)),
 		barred as materialized (
-			select id from found where not again and (config_id in (select id from gates) or exists (select from paused)) and id not in (select id from through)
+			-- What is too late waits behind no gate: it ends here.
+			select id from found where not again and timely and (config_id in (select id from gates) or exists (select from paused)) and id not in (select id from through)
 		),
 		back as (${handBackSql()}),
 		waited as (update send_state s set waits = s.waits + 1 where s.id = any(array(select id from back))),

@@ -6,9 +6,9 @@ export const IS_CLOSED = 'coalesce(g.closed_until > now(), false)';
 
 const published = moveEntries('hand-back', { row: 'e', to: 'NEW' });
 
-/** Hands back the entries of the records in `barred`, which are locked. To be embedded. `dueAt`: when they are due (SQL), default as before. */
-export const handBackSql = (dueAt = 'e.due_at'): string => `
-	update outbox_entry e set ${published.set}, due_at = ${dueAt}
+/** Hands back the entries of the records in `barred`, which are locked. To be embedded. `heldUntil`: until when they may not be published again (SQL); default: at once. */
+export const handBackSql = (heldUntil = 'null'): string => `
+	update outbox_entry e set ${published.set}, held_until = ${heldUntil}
 	where e.id = any(array(select id from barred)) and ${published.guard} returning e.id, e.flow_id`;
 
 /** A message to be handed back. */
@@ -23,7 +23,7 @@ export type HandBackKey = {
 export type HandedBack = { readonly id: string; readonly flowId: string };
 
 /**
- * Hands messages back that a sender holds and may not send now: their outbox entries wait again, due as before or after a pause, and each counts one wait; the records stay as they are.
+ * Hands messages back that a sender holds and may not send now: their outbox entries wait again in their old place, perhaps held for a while, and each counts one wait; the records stay as they are.
  * What is claimed, finished or another tenant's meanwhile is left out. Rows are locked in id order, as claims lock them.
  */
 export async function handBack(pool: Queryable, keys: readonly HandBackKey[]): Promise<HandedBack[]> {
@@ -33,11 +33,11 @@ export async function handBack(pool: Queryable, keys: readonly HandBackKey[]): P
 			-- Locked, so that whoever changes a config at this moment finds what waits by its old limits.
 			with config as materialized (select id, version from mail_send_server_config where id = any($4::uuid[]) order by id for share),
 			barred as materialized (
-				select s.id, case when m.config_version = (select version from config where id = m.config_id) then now() + make_interval(secs => m.seconds) end as due_at
+				select s.id, case when m.config_version = (select version from config where id = m.config_id) then now() + make_interval(secs => m.seconds) end as held_until
 				from unnest($1::uuid[], $2::uuid[], $3::float8[], $4::uuid[], $5::int[]) as m (id, tenant_id, seconds, config_id, config_version) join send_state s using (id, tenant_id)
 				where s.status || '' in ('PENDING', 'RETRY') order by s.id for update of s
 			),
-			back as (${handBackSql('greatest(e.due_at, (select b.due_at from barred b where b.id = e.id limit 1))')}),
+			back as (${handBackSql('(select b.held_until from barred b where b.id = e.id limit 1)')}),
 			waited as (update send_state s set waits = s.waits + 1 where s.id = any(array(select id from back)))
 			select id, flow_id from back`,
 		values: [

@@ -108,9 +108,9 @@ const MESSAGE = `
 				case when g.closed_until > now() and isfinite(g.closed_until) then to_char(g.closed_until at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end
 			from gate g where (g.id = r.config_id or g.route = r.route) and (g.closed_until > now() or (g.half_open and g.trial_until > now()))
 			union all
-			-- An entry that waits longer than its record, and was not refused by the broker, did not fit into a window.
-			select 3, 'SERVER', 'RATE', 'There is too little room left for all its recipients in this minute or day.', to_char(o.due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
-			from outbox_entry o where o.id = r.id and o.due_at > now() and s.due_at <= now() and o.refusals = 0
+			-- What is held did not fit into a window.
+			select 3, 'SERVER', 'RATE', 'There is too little room left for all its recipients in this minute or day.', to_char(o.held_until at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+			from outbox_entry o where o.id = r.id and o.held_until > now()
 			union all
 			select 0, 'OUTBOX', 'DEAD', null, null from outbox_entry o where o.id = r.id and o.taken is null
 		) as c order by n limit 1

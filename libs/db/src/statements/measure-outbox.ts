@@ -29,7 +29,8 @@ const ENTRIES = `
 	waiting as (select flow_id, count(*) as count, min(due_at) as due_at from outbox_entry where not taken group by 1),
 	entries as (
 		select f.route, f.lane, 'NEW' as status, sum(count) as count,
-			min(due_at) filter (where not (${IS_HALTED}) and f.gate not in (select id from shut) and f.route not in (select route from shut where route is not null)) as due_at
+			min(due_at) filter (where not (${IS_HALTED}) and f.gate not in (select id from shut) and f.route not in (select route from shut where route is not null)
+				and f.id not in (select flow_id from outbox_entry where held_until > now())) as due_at
 		from waiting join flow f on f.id = waiting.flow_id group by 1, 2
 		union all ${rowsOf('taken')}
 		union all ${rowsOf('taken is null')}
@@ -38,7 +39,7 @@ const ENTRIES = `
 	from entries group by grouping sets ((route, status), (route, lane))`;
 
 /**
- * Counts over all tenants, for metrics without a tenant label. What a halted tenant, a closed gate or a paused route keeps waiting on purpose is counted, but makes nothing late. Each reads only what is open, once: by a
+ * Counts over all tenants, for metrics without a tenant label. What a halted tenant, a closed gate, a paused route or a window that has too little room keeps waiting on purpose is counted, but makes nothing late. Each reads only what is open, once: by a
  * partial index, or the outbox.
  */
 export async function measureOutbox(pool: Queryable): Promise<OutboxMeasures> {

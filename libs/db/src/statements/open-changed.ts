@@ -1,8 +1,9 @@
 import type { Queryable } from '../client.js';
+import { releaseHeld } from './release-held.js';
 
 /**
  * Opens the gate of a provider config that was just changed, in the transaction that changes it: half, when its provider has not worked since it failed, so that one message shows whether it is
- * mended now. A pause is a person's, and stays; but its probe of the old config is forgotten. What was too large for the rest of a window is due again: the limits may be others. The flows are to be woken after the commit.
+ * mended now. A pause is a person's, and stays; but its probe of the old config is forgotten. What was too large for the rest of a window is let go: the limits may be others. The flows are to be woken after the commit.
  */
 export async function openChanged(client: Queryable, { id, tenantId }: { id: string; tenantId: string }): Promise<void> {
 	await client.query({
@@ -15,11 +16,5 @@ export async function openChanged(client: Queryable, { id, tenantId }: { id: str
 			where id = $1::uuid and tenant_id = $2::uuid and reason is distinct from 'PAUSED'`,
 		values: [id, tenantId],
 	});
-	await client.query({
-		name: 'undo-pauses',
-		text: `
-			update outbox_entry e set due_at = s.due_at from send_state s
-			where s.id = e.id and e.flow_id in (select id from flow where gate = $1::uuid) and not e.taken and e.due_at > now() and s.due_at <= now()`,
-		values: [id],
-	});
+	await releaseHeld(client, [id]);
 }

@@ -1,6 +1,7 @@
 import type { Queryable } from '../client.js';
 import type { GateChange, GateReason } from '../gating.js';
 import { IS_CLOSED } from './hand-back.js';
+import { releaseHeld } from './release-held.js';
 
 /** A full window that closed the gate meanwhile says nothing about the provider, and stays. */
 const FULL = `(${IS_CLOSED} and g.reason = 'RATE')`;
@@ -39,11 +40,30 @@ export async function openGates(
 	return rows.map((row) => ({ configId: row.id, tenantId: row.tenant_id, reason: row.reason }));
 }
 
+/**
+ * Opens gates that are closed for a full window, for room in it was given back, and lets go what was too large for its rest. Answers which had been closed, or held something; their flows are to
+ * be woken after the commit.
+ */
+export async function openRoomy(pool: Queryable, ids: readonly string[]): Promise<string[]> {
+	const { rows } = await pool.query<{ id: string }>({
+		name: 'open-roomy',
+		text: `
+			with full_ones as materialized (select g.id from gate g where g.id = any($1::uuid[]) and g.reason = 'RATE' and ${IS_CLOSED} order by g.id for no key update)
+			update gate set closed_until = null, reason = null, detail = null, version = version + 1, changed_at = now() where id = any(array(select id from full_ones)) returning id`,
+		values: [ids],
+	});
+	const released = await releaseHeld(pool, ids);
+	return [...new Set([...rows.map((row) => row.id), ...released])];
+}
+
 /** Ends trials that showed nothing, such as one that was given back: the next message may go. The flows are to be woken. */
 export async function endTrials(pool: Queryable, trials: readonly Trial[]): Promise<void> {
 	await pool.query({
 		name: 'end-trials',
-		text: `with ${TRIALS} update gate g set trial_until = null where (g.id, g.trial_until) in (select id, until from t) and g.half_open`,
+		text: `
+			with ${TRIALS},
+			over as materialized (select g.id from gate g where (g.id, g.trial_until) in (select id, until from t) and g.half_open order by g.id for no key update)
+			update gate set trial_until = null where id = any(array(select id from over))`,
 		values: trialValues(trials),
 	});
 }

@@ -53,7 +53,8 @@ const TAKE = moveEntries('take', { row: 'e', to: 'PUBLISHING', lease: 'now() + m
 const ENTRIES = `
 	with f as materialized (select * from unnest($1::bigint[], $2::int[], $3::timestamptz[], $4::int[], $5::int[]) as f (id, out_max, closed, k, win)),
 	w as materialized (
-		select id, closed, cnt, case when closed is null then greatest(0, least(k, win - cnt)) else 0 end as room
+		select id, closed, cnt, case when closed is null then greatest(0, least(k, win - cnt)) else 0 end as room,
+			(select min(held_until) from outbox_entry where flow_id = f.id and held_until > now() and not taken) as until
 		from f cross join lateral (
 			select case when closed is not null or out_max + k <= win then out_max
 				else (select count(*)::int from (select from outbox_entry where flow_id = f.id and taken limit win) as x) end as cnt
@@ -63,12 +64,12 @@ const ENTRIES = `
 		select w.id as flow, r.id, r.due_at, n <= room and r.due_at <= now() as ok
 		from w cross join lateral (
 			select id, due_at, row_number() over (order by due_at) as n
-			from (select id, due_at from outbox_entry where flow_id = w.id and not taken order by due_at limit room + 1 for update skip locked) as z
+			from (select id, due_at from outbox_entry where flow_id = w.id and not taken and (held_until is null or held_until <= now()) order by due_at limit room + 1 for update skip locked) as z
 		) as r
 		where closed is null
 	),
 	u as (
-		update outbox_entry e set ${TAKE.set} where e.id = any(array(select id from t where ok)) and not e.taken and ${TAKE.guard} returning e.*
+		update outbox_entry e set ${TAKE.set}, held_until = null where e.id = any(array(select id from t where ok)) and not e.taken and ${TAKE.guard} returning e.*
 	),
 	a as materialized (select flow, count(*) filter (where ok)::int as n, min(due_at) filter (where not ok) as nx from t group by 1),
 	v as (
@@ -77,7 +78,7 @@ const ENTRIES = `
 			held = case when room = 0 and closed is null then least(held + 1, 5) else 0 end,
 			next_at = case
 				when closed is not null then closed
-				when nx is null or nx > now() then nx
+				when nx is null or nx > now() then least(nx, w.until)
 				when room = 0 then clock_timestamp() + interval '10 ms' * power(2, held)
 				else clock_timestamp() end
 		from w left join a on a.flow = w.id where flow.id = w.id

@@ -20,6 +20,8 @@ export async function wakeSleepingFlows(pool: Queryable): Promise<number> {
 				left join gate g on g.id = f.gate left join gate p on p.route = f.route
 				where (f.next_at is null or f.next_at > greatest(w.due_at, g.closed_until, p.closed_until, case when g.half_open then g.trial_until end) + interval '1 second')
 					and f.tenant_id not in (${HALTED_TENANTS})
+					-- It wakes when the first of them may go.
+					and not exists (select from outbox_entry h where h.flow_id = f.id and h.held_until > now())
 				order by f.id for no key update of f skip locked
 			)
 			update flow f set next_at = asleep.due_at, held = 0 from asleep where f.id = asleep.id`,
