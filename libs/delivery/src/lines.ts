@@ -31,7 +31,7 @@ export type Lines<Message extends Waiting> = {
 	 * A provider takes no more at once than it has now: the line keeps one slot less than are in use, at least one. False: there was only this one, so that it is not their number.
 	 */
 	narrow(line: LineName): boolean;
-	/** Something got through: a line that was narrowed gets one slot back, at most every so many milliseconds, default 10,000. */
+	/** Something got through: a line that was narrowed gets one slot back, at most every so many milliseconds, default 5,000. */
 	widen(line: LineName, everyMs?: number): void;
 	/** Takes what waits for one config, without slots. */
 	drain(configId: string): Message[];
@@ -44,7 +44,7 @@ export type Lines<Message extends Waiting> = {
 };
 
 /** A provider that takes fewer at once than we would send is asked so often whether it takes one more. */
-const WIDEN_MS = 10_000;
+const WIDEN_MS = 5_000;
 
 /** Who waits in one lane, by tenant; the first is the one whose turn it is. */
 type Turns<Message> = Map<string, Message[]>;

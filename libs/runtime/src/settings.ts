@@ -141,7 +141,7 @@ export const SETTINGS = {
 	REDIS_URL: Type.Optional(
 		Type.String({
 			description:
-				'The Redis that counts the requests of each caller for all processes together. Empty, or while it is away: each counts by itself.',
+				'The Redis that counts the requests of each caller for all processes together. Empty, or while it is away: each counts by itself, and the state of a mail server does not show its limits.',
 			pattern: '^rediss?://.+',
 			form: 'redis://user:password@host:6379/0, or rediss://…',
 			secret: true,

@@ -1,4 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { eventually } from '../../harness/eventually.js';
 import type { ServiceProcess } from '../../harness/mesh-process.js';
 import type { SinkAnswer, SinkRule, SinkStage } from '../../harness/smtp-sink.js';
 import type { Chance } from './chance.js';
@@ -98,12 +100,19 @@ const redis: Act = {
 	name: 'break Redis',
 	weight: 3,
 	run: async ({ redis: server }, chance) => {
-		const how = chance.pick(['killed', 'silent'] as const);
+		const how = chance.pick(['killed', 'silent', 'full', 'read-only'] as const);
+		const client = new Redis(server.url, { lazyConnect: true });
+		client.on('error', () => undefined);
 		if (how === 'killed') await server.kill();
-		else server.pause();
+		else if (how === 'silent') server.pause();
+		else if (how === 'full') await client.config('SET', 'maxmemory', '1');
+		else await client.replicaof('127.0.0.1', 1);
 		await pause(chance.between(500, 3_000));
 		if (how === 'killed') await server.restart();
-		else server.resume();
+		else if (how === 'silent') server.resume();
+		else if (how === 'full') await client.config('SET', 'maxmemory', '0');
+		else await client.replicaof('NO', 'ONE');
+		client.disconnect();
 		return how;
 	},
 };
@@ -117,6 +126,24 @@ const host: Act = {
 		await pause(chance.between(1_000, 8_000));
 		await ground.host.comeBack();
 		return 'and back';
+	},
+};
+
+/** A person pauses a server, and resumes it when there is an API again. */
+const hold: Act = {
+	name: 'pause a server',
+	weight: 1,
+	aside: true,
+	run: async ({ mesh, servers }, chance) => {
+		const name = chance.pick(['plain', 'hold', 'dead'] as const);
+		const ask = async (act: string): Promise<boolean> => {
+			const answer = await mesh.submitter.call(`/v1/mail-servers/${servers[name]}:${act}`, {}).catch(() => null);
+			return answer?.status === 200;
+		};
+		await ask('pause');
+		await pause(chance.between(500, 3_000));
+		await eventually(() => ask('resume'), { within: 120_000, what: 'an API that resumes a server' });
+		return `${name}, and resumed`;
 	},
 };
 
@@ -171,4 +198,4 @@ const forget: Act = {
 };
 
 /** Everything that the nemesis can do. */
-export const ACTS: readonly Act[] = [kill, stop, freeze, database, sessions, broker, redis, forget, host, misbehave, login];
+export const ACTS: readonly Act[] = [kill, stop, freeze, database, sessions, broker, redis, forget, host, hold, misbehave, login];

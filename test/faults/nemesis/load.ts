@@ -39,15 +39,21 @@ async function act({ mesh: { submitter } }: Ground, chance: Chance): Promise<boo
 		const { data } = (await submitter.call(path)).body;
 		return data.length === 0 ? undefined : chance.pick(data);
 	};
-	const what = chance.pick(['retry', 'cancel', 'release', 'replay', 'replay'] as const);
+	const what = chance.pick(['retry', 'cancel', 'release', 'replay', 'replay', 'replay all', 'discard'] as const);
+	if (what === 'replay all') {
+		const { status } = await submitter.call('/v1/dead-letter-replays', { filter: {}, ratePerSecond: 200, note: 'again' });
+		return status === 202;
+	}
 	const [path, body] = {
 		retry: ['/v1/messages?status=DEAD_LETTER&limit=20', { note: 'again' }],
 		cancel: ['/v1/messages?status=RETRY&limit=20', {}],
 		release: ['/v1/messages?status=HELD&limit=20', { resolution: 'resend' }],
 		replay: ['/v1/dead-letters?status=PENDING&limit=20', { note: 'again' }],
+		// Of what is too late nobody wants to know any more.
+		discard: ['/v1/dead-letters?status=PENDING&source=EXPIRED&limit=20', { note: 'too late' }],
 	}[what] as [string, object];
 	const one = await find(path);
 	if (one === undefined) return false;
-	await submitter.call(`/v1/${what === 'replay' ? 'dead-letters' : 'messages'}/${one.id}:${what}`, body);
+	await submitter.call(`/v1/${what === 'replay' || what === 'discard' ? 'dead-letters' : 'messages'}/${one.id}:${what}`, body);
 	return true;
 }

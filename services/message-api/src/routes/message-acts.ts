@@ -55,7 +55,10 @@ function createAct(db: Db): Act {
 			case 'not-found':
 				throw noSuchMessage();
 			case 'conflict':
-				throw new Problem('state-conflict', `The message is ${result.status}: this act has no meaning there, or another was quicker.`);
+				throw new Problem(
+					'state-conflict',
+					`The message is ${result.status}: this act has no meaning there, or another was quicker.${result.status === 'HELD' ? ' What is HELD waits for `:release`.' : ''}`,
+				);
 			case 'refused':
 				throw new Problem('invalid-request', result.detail, { faults: [{ pointer: '', code: 'in-the-past', detail: result.detail }] });
 			case 'done': {
