@@ -84,8 +84,9 @@ test('what was held comes before what was accepted after it', async () => {
 	await acceptRecords(db, [newRecord(sender), newRecord(sender)]);
 	await db.pool.query(`update outbox_entry set held_until = now() where id = $1`, [large]);
 	await wakeGates(db.pool, [sender.configId]);
-	const options = { shares: { urgent: 1, normal: 1, bulk: 1 }, window: 1, leaseSeconds: 30 };
-	expect((await takeEntries(db.pool, options)).map((one) => one.id)).toEqual([large]);
+	const options = { shares: { urgent: 9, normal: 9, bulk: 9 }, window: 9, leaseSeconds: 30 };
+	const taken = (await takeEntries(db.pool, options)).map((one) => one.id);
+	expect([taken.length, taken[0]]).toEqual([3, large]);
 });
 
 test('what was too large by limits that are gone is due at once: by a change before it is handed back, after it, and between', async () => {

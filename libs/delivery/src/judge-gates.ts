@@ -19,7 +19,7 @@ import type { GateVerdict } from './gate-verdict.js';
 /** So many failures to reach a provider, one after the other and within so long, close its gate. */
 const STRIKES = 3;
 const STRIKES_MS = 900_000;
-/** A record that goes through a half-open gate and finds the door still shut waits like the others, but so often at most: perhaps it is what the door is shut for. */
+/** A record that goes through a half-open gate and finds the door still shut waits like the others, but so often at most: perhaps it is what the door is shut for. One that has only one attempt, such as a test, is to tell at once. */
 const FREE_TRIALS = 5;
 /** A config's newest error is written down at most so often. */
 const NOTE_MS = 5_000;
@@ -47,8 +47,8 @@ export async function judgeGates(context: DeliveryContext, items: readonly Ended
 	});
 }
 
-function isFree({ trial, attemptNo, budgetUsed }: ClaimedRecord): boolean {
-	return trial !== null && attemptNo - budgetUsed <= FREE_TRIALS;
+function isFree({ trial, attemptNo, budgetUsed, budgetMax }: ClaimedRecord): boolean {
+	return trial !== null && budgetMax > 1 && attemptNo - budgetUsed <= FREE_TRIALS;
 }
 
 function closingOf({ gates }: DeliveryContext, { record, verdict }: Ended): GateClosing | null {

@@ -83,7 +83,7 @@ const ENTRIES = `
 				else clock_timestamp() end
 		from w left join a on a.flow = w.id where flow.id = w.id
 	)
-	select id, tenant_id, route, lane, flow_id, refusals, extract(epoch from now() - due_at)::float8 as lag, trace_id, traceparent, lease_until::text as lease from u`;
+	select id, tenant_id, route, lane, flow_id, refusals, extract(epoch from now() - due_at)::float8 as lag, trace_id, traceparent, lease_until::text as lease from u order by due_at, id`;
 
 type Row = {
 	id: string;
@@ -99,7 +99,7 @@ type Row = {
 };
 
 /**
- * Takes due entries, fair over tenants, gates and lanes: a turn for each flow of the ring, at most `window` of a flow published and unclaimed, nothing behind a closed gate or of a paused route, one at a time behind a half-open one, and nothing of a halted tenant.
+ * Takes due entries, the longest due first, fair over tenants, gates and lanes: a turn for each flow of the ring, at most `window` of a flow published and unclaimed, nothing behind a closed gate or of a paused route, one at a time behind a half-open one, and nothing of a halted tenant.
  * Crosses tenants by nature. Two statements in one transaction: the second's snapshot is younger than the flow locks, so a flow is never read half. Relies on flow_next, outbox_entry_waiting and outbox_entry_out.
  */
 export async function takeEntries(pool: pg.Pool, options: TakeOptions): Promise<TakenEntry[]> {
