@@ -4,6 +4,7 @@ import { eventually } from '../harness/eventually.js';
 import { makeSender } from '../harness/records.js';
 import {
 	accept,
+	allPublished,
 	allWaits,
 	closes,
 	count,
@@ -143,9 +144,7 @@ test.each([
 	async (_, pause) => {
 		toStop.push(await mesh.publish());
 		const ids = await accept(10);
-		const published = async () =>
-			(await mesh.db.pool.query(`select from outbox_entry where id = any($1) and status = 'PUBLISHED'`, [ids])).rowCount === 10;
-		await eventually(published, { ...WITHIN, what: 'all to be published' });
+		await allPublished(ids);
 		await mesh.db.pool.query(pause, [sender.configId]);
 		toStop.push(await mesh.send());
 		await allWaits(ids);

@@ -121,6 +121,14 @@ export const allWaits = (ids: readonly string[]): Promise<unknown> =>
 		{ ...WITHIN, what: 'everything to wait in the outbox' },
 	);
 
+/** All of these have been published, and nobody has claimed them. */
+export const allPublished = (ids: readonly string[]): Promise<unknown> =>
+	eventually(
+		async () =>
+			(await mesh.db.pool.query(`select from outbox_entry where id = any($1) and status = 'PUBLISHED'`, [ids])).rowCount === ids.length,
+		{ ...WITHIN, what: 'all to be published' },
+	);
+
 /** Changes a mail server as the API does, but tells no gate of it. */
 export const setServer = (set: string, from = sender): Promise<unknown> =>
 	mesh.db.pool.query(`update mail_send_server_config set ${set}, version = version + 1 where id = $1`, [from.configId]);

@@ -4,6 +4,7 @@ import { eventually } from '../harness/eventually.js';
 import {
 	accept,
 	acceptFor,
+	allPublished,
 	allWaits,
 	closes,
 	count,
@@ -28,18 +29,25 @@ async function usedToday(windows: RateWindows): Promise<number | undefined> {
 	return (await windows.read({ channel: 'MAIL', tenantId, configId, perMinute: null, perDay: 1_000_000 }))[0]?.used;
 }
 
-test('a minute’s limit sends that many, claims no more, and hands the rest back once; the next minute goes on', async () => {
-	let clock = 0;
+/** Windows that turn when the test says so. */
+function turningWindows(): { limits: RateWindows; turn(): void } {
 	const windows = createMemoryWindows();
-	// Its minutes turn when the test says so.
-	const limits = {
-		...windows,
-		take: (name: string, requests: readonly WindowRequest[]) =>
-			windows.take(
-				name,
-				requests.map((one) => ({ ...one, configId: `${one.configId} ${clock}` })),
-			),
+	let turns = 0;
+	const take = (name: string, requests: readonly WindowRequest[]) =>
+		windows.take(
+			name,
+			requests.map((one) => ({ ...one, configId: `${one.configId} ${turns}` })),
+		);
+	return {
+		limits: { ...windows, take },
+		turn: () => {
+			turns += 1;
+		},
 	};
+}
+
+test('a minute’s limit sends that many, claims no more, and hands the rest back once; the next minute goes on', async () => {
+	const { limits, turn } = turningWindows();
 	await setServer('rate_per_minute = 10');
 	const ids = await accept(2_000);
 	await work({ limits });
@@ -52,7 +60,7 @@ test('a minute’s limit sends that many, claims no more, and hands the rest bac
 	expect(Math.max(...first.map((row) => row.waits))).toBe(1);
 	expect(first.reduce((sum, row) => sum + row.waits, 0)).toBeLessThanOrEqual(400);
 	expect(first.reduce((sum, row) => sum + row.burnt, 0)).toBe(0);
-	clock += 1;
+	turn();
 	await mesh.db.pool.query(`update gate set closed_until = now() where id = $1`, [sender.configId]);
 	await wake();
 	await eventually(() => sink.mails.length === 20, { ...WITHIN, what: 'ten more' });
@@ -124,10 +132,7 @@ test('room that was taken for what a pause, a duplicate or the door turned away 
 	await setServer('daily_limit = 1000');
 	toStop.push(await mesh.publish());
 	const ids = await accept(10);
-	await eventually(
-		async () => (await mesh.db.pool.query(`select from outbox_entry where id = any($1) and status = 'PUBLISHED'`, [ids])).rowCount === 10,
-		{ ...WITHIN, what: 'all to be published' },
-	);
+	await allPublished(ids);
 	await mesh.db.pool.query(`update gate set closed_until = 'infinity', reason = 'PAUSED' where id = $1`, [sender.configId]);
 	toStop.push(await mesh.send({ limits: windows, probeSeconds: 600 }));
 	await allWaits(ids);
@@ -149,10 +154,7 @@ test('who waits in a line asks by the limits that are, not by those that were', 
 	await work({ limits: windows, slots: 1, freshMs: 0 });
 	await eventually(async () => (await rows([first]))[0]?.status === 'SENDING', { ...WITHIN, what: 'the first to be under way' });
 	const others = await accept(5);
-	await eventually(
-		async () => (await mesh.db.pool.query(`select from outbox_entry where id = any($1) and status = 'PUBLISHED'`, [others])).rowCount === 5,
-		{ ...WITHIN, what: 'the others to be published' },
-	);
+	await allPublished(others);
 	await setServer('daily_limit = null');
 	hang.release();
 	await reach([first, ...others], 'SENT');
@@ -165,10 +167,7 @@ test('the day opens again when what had shut it turns out to have used no room',
 	sink.script({ stage: 'CONN', times: 2, answer: { kind: 'close' } });
 	toStop.push(await mesh.publish());
 	const ids = await accept(3);
-	await eventually(
-		async () => (await mesh.db.pool.query(`select from outbox_entry where id = any($1) and status = 'PUBLISHED'`, [ids])).rowCount === 3,
-		{ ...WITHIN, what: 'all to be published' },
-	);
+	await allPublished(ids);
 	// Two take all the room, and the third finds none; then their connections break.
 	toStop.push(await mesh.send({ limits: windows }));
 	await eventually(() => sink.mails.length === 2, { ...WITHIN, what: 'as many mails as the day allows' });
@@ -176,16 +175,7 @@ test('the day opens again when what had shut it turns out to have used no room',
 });
 
 test('a large mail keeps its place: in the next window it goes before all that came after it', async () => {
-	let day = 0;
-	const windows = createMemoryWindows();
-	const limits = {
-		...windows,
-		take: (name: string, requests: readonly WindowRequest[]) =>
-			windows.take(
-				name,
-				requests.map((one) => ({ ...one, configId: `${one.configId} ${day}` })),
-			),
-	};
+	const { limits, turn } = turningWindows();
 	await setServer('daily_limit = 10');
 	await work({ limits });
 	await reach(await accept(1), 'SENT');
@@ -194,7 +184,7 @@ test('a large mail keeps its place: in the next window it goes before all that c
 	const small = await accept(400);
 	await closes('RATE');
 	await allWaits([large, ...small]);
-	day += 1;
+	turn();
 	await mesh.db.pool.query('update outbox_entry set held_until = now() where id = $1', [large]);
 	await mesh.db.pool.query('update gate set closed_until = null, reason = null where id = $1', [sender.configId]);
 	await wake();
