@@ -136,13 +136,11 @@ const hold: Act = {
 	aside: true,
 	run: async ({ mesh, servers }, chance) => {
 		const name = chance.pick(['plain', 'hold', 'dead'] as const);
-		const ask = async (act: string): Promise<boolean> => {
-			const answer = await mesh.submitter.call(`/v1/mail-servers/${servers[name]}:${act}`, {}).catch(() => null);
-			return answer?.status === 200;
-		};
-		await ask('pause');
+		const ask = async (act: string): Promise<boolean> =>
+			(await mesh.submitter.call(`/v1/mail-servers/${servers[name]}:${act}`, {})).status === 200;
+		await ask('pause').catch(() => false);
 		await pause(chance.between(500, 3_000));
-		await eventually(() => ask('resume'), { within: 120_000, what: 'an API that resumes a server' });
+		await eventually(() => ask('resume'), { within: 180_000, what: 'an API that resumes a server' });
 		return `${name}, and resumed`;
 	},
 };
